@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from sparseeinsum.render.calls import call
 from sparseeinsum.render.entry_bytes import EntryBytes
 
 TUPLES_COLUMN = "tuples"
@@ -41,7 +42,7 @@ class Block:
             no join reads.
         is_fenced: Whether its rows must be computed before they are joined.
         entries: Its entries as a kernel computes them row by row, without a tuple for each; None if it does not.
-        whole: Its tuples in one value; None if no kernel computes all of them in one call.
+        whole: Its tuples in one value, if a kernel computes all of them in one call.
     """
 
     name: str
@@ -53,6 +54,16 @@ class Block:
     is_fenced: bool = False
     entries: EntryBytes | None = None
     whole: ValueOfTuples | None = None
+
+    @property
+    def in_one_value(self) -> ValueOfTuples | None:
+        """Its tuples in one value, in one call or of its entries row by row; None if a tuple comes for each."""
+        if self.entries is None:
+            return self.whole
+        select = self.entries.compressed_select(TUPLES_COLUMN)
+        (value,) = select.selects
+        value.set("this", call("tensor_bytes", value.this))
+        return ValueOfTuples(select, len(self.entries.row_counts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.operators.semirings import Semiring
 from sparseeinsum.render.array_positions import positions_at
-from sparseeinsum.render.blocks import TUPLES_COLUMN, KernelSelect, ValueOfTuples
+from sparseeinsum.render.blocks import KernelSelect, ValueOfTuples
 from sparseeinsum.render.calls import call, constant, converted, function_named, integer, text
 from sparseeinsum.render.compressing_queries import row_count
 from sparseeinsum.render.dialects import DUCKDB, Dialect
 from sparseeinsum.render.entry_bytes import ENTRY_COLUMN, EntryBytes
 from sparseeinsum.render.gathered_sums import SUM_FUNCTION
-from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of
+from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of, row_of_array
 from sparseeinsum.render.sources import SelectSource, aliased, named, with_join
 from sparseeinsum.render.values import with_finite_check
 from sparseeinsum.render.whole_products import NUMBER_FUNCTION, ROW_FUNCTION, of_all_rows
@@ -157,17 +157,7 @@ def entries_of_rows_select(
     keys = keys_of_entries(row_counts, position_counts, position, "s")
     select = result_select(relation, {name: keys[name] for name in counts}, value, entry_rows)
     is_in_order = [*row_counts, *position_counts] == list(counts) and result_value(relation, value) == value
-    if as_bytes is None or not is_in_order:
-        return KernelSelect(select)
-    return KernelSelect(select, entries=as_bytes, whole=_value_of_entries(as_bytes))
-
-
-def _value_of_entries(entries: EntryBytes) -> ValueOfTuples:
-    """The query of all entries, ordered by row, in one value."""
-    select = entries.compressed_select(TUPLES_COLUMN)
-    (value,) = select.selects
-    value.set("this", call("tensor_bytes", value.this))
-    return ValueOfTuples(select, len(entries.row_counts))
+    return KernelSelect(select, entries=as_bytes if is_in_order else None)
 
 
 def rows_of_entries_select(relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource]) -> exp.Select:
@@ -240,11 +230,10 @@ def resident_rows_select(schema: Schema, source: SelectSource) -> exp.Select:
         schema: The schema, of arrays of one length.
         source: Where the handle is read.
     """
-    number, counts = exp.cast(exp.column(ROW_COLUMN, table="r"), "int"), schema.key_counts
+    number, counts = _row_number().unalias(), schema.key_counts
     keys = [named(key, name) for name, key in positions_at(number, counts).items()]
-    size = schema.list_length
-    array = call("tensor_row", exp.column(HANDLE_COLUMN, table="u"), number.copy(), integer(size), element_of(schema))
-    numbers = _row_numbers(math.prod(counts.values()), _rows_together(size))
+    array = row_of_array(schema, exp.column(HANDLE_COLUMN, table="u"), number.copy())
+    numbers = _row_numbers(math.prod(counts.values()), _rows_together(schema.list_length))
     select = exp.select(*keys, exp.alias_(array, VALUE_COLUMN)).from_(numbers, copy=False)
     return with_join(select, aliased(_without_order(source), "u"), kind="CROSS")
 

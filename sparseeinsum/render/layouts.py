@@ -337,8 +337,12 @@ def row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
 def resident_row(schema: Schema, handle: exp.Expr, key_of: KeyOf) -> exp.Expr:
     """The array of the tuple with these keys, read from the resident array of a handle."""
     position, _ = row_position(schema, key_of)
-    size = schema.list_length
-    return call("tensor_row", handle, position, integer(size), element_of(schema))
+    return row_of_array(schema, handle, position)
+
+
+def row_of_array(schema: Schema, handle: exp.Expr, number: exp.Expr) -> exp.Expr:
+    """The array of the tuple whose keys have this position in C order, read from the resident array of a handle."""
+    return call("tensor_row", handle, number, integer(schema.list_length), element_of(schema))
 
 
 def kept_array_source(schema: Schema, handle: exp.Expr) -> SelectSource:
@@ -347,8 +351,7 @@ def kept_array_source(schema: Schema, handle: exp.Expr) -> SelectSource:
     A cross product would copy an array that a subquery has. An expression of constants would be evaluated while the
     statement is planned, and become part of the plan, so that a table has the number of the row.
     """
-    row = exp.column(ROW_COLUMN)
-    array = call("tensor_row", handle, row, integer(schema.list_length), element_of(schema))
+    array = row_of_array(schema, handle, exp.column(ROW_COLUMN))
     return SelectSource(_one_row(), schema, {}, handle=handle, computed_value=array)
 
 

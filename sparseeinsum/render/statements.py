@@ -238,7 +238,7 @@ class _Compiler:
 
     def _whole(self, source: SelectSource, blocks: Sequence[Block]) -> ValueOfTuples | None:
         """All tuples of a source in one value, if it is the last block and has one."""
-        whole = blocks[-1].whole if blocks and source.table.name == blocks[-1].name else None
+        whole = blocks[-1].in_one_value if blocks and source.table.name == blocks[-1].name else None
         if whole is None:
             return None
         copies = [replace(block, select=block.select.copy()) for block in blocks_read(whole.select, blocks)]
