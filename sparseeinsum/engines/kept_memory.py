@@ -1,17 +1,20 @@
 """Engines: what statements of several runs read in memory: arrays, and entries ordered by row, of tables as they are.
 
-A run that needs the same as a run before it, of tables that have not changed since, keeps it for later runs. What was
-not needed for the longest time is released first, so that all together stays within a limit.
+A run that needs the same as a run before it, of tables that have not changed since, keeps it for later runs; what is
+small is kept by the first run that needs it. What was not needed for the longest time is released first, so that all
+together stays within a limit.
 """
 
 import math
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
+# Makes several things; returns their handles: None of what has no rows, NO_ROOM of what cannot stay.
+KeepFunction = Callable[[Sequence[Key]], Sequence[int | None]]
 
 NO_ROOM = 0
 MOST_KEPT = 256  # arrays of a connection; the library has room for twice as many of all connections
@@ -23,8 +26,8 @@ class MemoryLibrary(Protocol):
     def can_keep(self) -> bool:
         """Return whether there is room for another handle."""
 
-    def kept_bytes(self, handle: int) -> int:
-        """Return the bytes of the memory of a handle."""
+    def kept_bytes(self, handles: Sequence[int]) -> list[int]:
+        """Return the bytes of the memory of every handle."""
 
     def release(self, handle: int) -> bool:
         """Release the memory of a handle; return whether there was any."""
@@ -78,39 +81,33 @@ class KeptMemory:
         if outlives_connection:
             weakref.finalize(self, _release_all, self._state, library)
 
+    def was_needed(self, key: Hashable) -> bool:
+        """Whether a run needed this before, of whatever version."""
+        return key in self._state.needed
+
     def handles(
         self,
         needed: Mapping[Key, Hashable],
         limit_bytes: float,
-        keep: Callable[[Key], int | None],
-        at_once: bool = False,
+        keep: KeepFunction[Key],
+        at_once: Container[Key] = (),
     ) -> dict[Key, int | None]:
         """The handles of what a run needs, as far as it is kept; the run makes the rest itself.
 
         Args:
             needed: What the run needs, with the versions of rows that it sees.
             limit_bytes: How much may be kept.
-            keep: Makes what is needed, and returns its handle; None if there are no rows, NO_ROOM if it cannot stay.
-            at_once: Whether to keep also what no run before this one needed.
+            keep: Makes what is needed.
+            at_once: What to keep even if no run before this one needed this version of it.
         """
         state = self._state
         self._forget_lost(needed)
-        for key, version in needed.items():
-            kept = state.kept.pop(key, None)
-            if kept is not None and kept.version != version:
-                self._release_all_of([kept])
-                kept = None
-            is_needed_again = at_once or (key in state.needed and state.needed[key] == version)
-            tried, bytes_then = state.too_large.get(key, (None, 0))
-            is_too_large = tried == version and limit_bytes <= bytes_then
-            if kept is None and is_needed_again and not is_too_large and self._library().can_keep():
-                handle = keep(key)
-                if handle == NO_ROOM:
-                    state.too_large[key] = version, math.inf
-                else:
-                    kept = Kept(version, handle, 0 if handle is None else self._library().kept_bytes(handle))
-            if kept is not None:
-                state.kept[key] = kept  # at the end
+        self._forget_changed(needed)
+        missing = [key for key in needed if key not in state.kept and self._may_fit(key, needed[key], limit_bytes)]
+        self._keep({key: needed[key] for key in missing if key in at_once or self._is_needed_again(key, needed)}, keep)
+        for key in needed:
+            if key in state.kept:
+                state.kept[key] = state.kept.pop(key)  # at the end
         if len(state.needed) >= MOST_KEPT:
             state.needed.clear()
             state.too_large.clear()
@@ -121,10 +118,29 @@ class KeptMemory:
         state.too_large.update({key: (needed[key], limit_bytes) for key in before_release if key not in state.kept})
         return {key: state.kept[key].handle for key in needed if key in state.kept}
 
+    def _may_fit(self, key: Hashable, version: Hashable, limit_bytes: float) -> bool:
+        """Whether nothing is known to have no room within so many bytes."""
+        tried, bytes_then = self._state.too_large.get(key, (None, 0))
+        return tried != version or limit_bytes > bytes_then
+
+    def _is_needed_again(self, key: Key, needed: Mapping[Key, Hashable]) -> bool:
+        return key in self._state.needed and self._state.needed[key] == needed[key]
+
+    def _keep(self, versions: Mapping[Key, Hashable], keep: KeepFunction[Key]) -> None:
+        """Keep these versions, as far as there is room."""
+        if not versions or not self._library().can_keep():
+            return
+        handles = dict(zip(versions, keep(list(versions)), strict=True))
+        arrays = {key: handle for key, handle in handles.items() if handle is not None and handle != NO_ROOM}
+        sizes = dict(zip(arrays, self._library().kept_bytes(list(arrays.values())), strict=True))
+        for key, handle in handles.items():
+            if handle == NO_ROOM:
+                self._state.too_large[key] = versions[key], math.inf
+            else:
+                self._state.kept[key] = Kept(versions[key], handle, sizes.get(key, 0))
+
     @contextmanager
-    def during_statement(
-        self, needed: Iterable[Key], keep: Callable[[Key], int | None]
-    ) -> Iterator[dict[Key, int | None]]:
+    def during_statement(self, needed: Sequence[Key], keep: KeepFunction[Key]) -> Iterator[dict[Key, int | None]]:
         """The handles of what one statement reads several times, which is released after the statement.
 
         Args:
@@ -133,9 +149,8 @@ class KeptMemory:
         """
         handles: dict[Key, int | None] = {}
         try:
-            for key in needed:
-                if self._library().can_keep():
-                    handles[key] = keep(key)
+            if needed and self._library().can_keep():
+                handles.update(zip(needed, keep(needed), strict=True))
             yield {key: handle for key, handle in handles.items() if handle != NO_ROOM}
         finally:
             for handle in handles.values():
@@ -150,6 +165,12 @@ class KeptMemory:
         for key, handle in present.items():
             if handle in lost:
                 del self._state.kept[key]
+
+    def _forget_changed(self, needed: Mapping[Key, Hashable]) -> None:
+        """Release other versions of what is needed."""
+        kept = self._state.kept
+        changed = [key for key, version in needed.items() if key in kept and kept[key].version != version]
+        self._release_all_of([kept.pop(key) for key in changed])
 
     def release_all(self) -> None:
         """Release all memory that this connection keeps."""

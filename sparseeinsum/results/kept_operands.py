@@ -3,18 +3,16 @@
 Runs with a memory limit of their own, or in another number of threads, do not read what others keep.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 
-from sqlglot import exp
-
 from sparseeinsum.algebra.operators import Compress, Contract, Densify, Relation, Resident, Slice, Stack, Stored
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.language.tensors import StoredTensor
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.plans.plan import ProgramPlan
-from sparseeinsum.render.calls import call
 from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.layouts import HANDLE_COLUMN
 from sparseeinsum.render.statements import relation_query
@@ -22,12 +20,15 @@ from sparseeinsum.storage.row_versions import row_versions
 
 _ANY_TENSOR = "sparseeinsum_any_tensor"  # stand for those of an operand, in the text of a query
 _ANY_RELATION = "sparseeinsum_any_relation"
+_FIRST_RUN_BYTES = 1 << 26  # of all operands of a plan; the first run keeps them if they take no more
+_POSITION_BYTES = 4  # of an entry that is ordered by row
 
 
 def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> Mapping[Relation, int | None]:
     """The handles of the operands of a plan that are in memory, None for those without rows; in an open transaction.
 
-    Those that a run before this one needed, too, are put there now, and stay; with `at_once`, all of them are.
+    Those that a run before this one needed, too, are put there now, and stay. So are small ones that no run has needed
+    yet, and with `at_once`, all of them.
     """
     kept = engine.kept_memory
     if kept is None or plan.options.memory_limit is not None:
@@ -44,10 +45,26 @@ def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> M
         if source.source.tensor.name in owned
     }
 
-    def keep(operand: Relation) -> int | None:
-        return _put_into_memory(operand, operands[operand].source, plan, engine)
+    def keep(missing: Sequence[Relation]) -> list[int | None]:
+        return _put_into_memory({operand: operands[operand].source for operand in missing}, plan, engine)
 
-    return kept.handles(needed, plan.alternatives.model.kept_bytes, keep, at_once)
+    new = {operand: operands[operand].source for operand in needed if not kept.was_needed(operand)}
+    kept_at_once = needed if at_once else _small(new, plan)
+    return kept.handles(needed, plan.alternatives.model.kept_bytes, keep, kept_at_once)
+
+
+def _small(operands: Mapping[Relation, StoredTensor], plan: ProgramPlan) -> frozenset[Relation]:
+    """The operands, unless they are so large together that they had better stay only if they are needed again."""
+    size_bytes = sum(_size_bytes(operand, source, plan) for operand, source in operands.items())
+    return frozenset(operands if size_bytes <= _FIRST_RUN_BYTES else ())
+
+
+def _size_bytes(operand: Relation, source: StoredTensor, plan: ProgramPlan) -> float:
+    tensor = source.tensor
+    if isinstance(operand, Compress):
+        entries = plan.alternatives.model.statistics[tensor.name].entries
+        return entries * (_POSITION_BYTES + ITEM_BYTES[tensor.dtype])
+    return tensor.size * ITEM_BYTES[tensor.dtype]
 
 
 @contextmanager
@@ -64,20 +81,36 @@ def operands_of_passes(plan: ProgramPlan, name: str, engine: Engine) -> Iterator
     first, *others = (dict(_in_memory(relation)) for relation in passes)
     shared = {operand: source for operand, source in first.items() if all(operand in other for other in others)}
 
-    def keep(operand: Relation) -> int | None:
-        return _put_into_memory(operand, shared[operand].source, plan, engine)
+    def keep(operands: Sequence[Relation]) -> list[int | None]:
+        return _put_into_memory({operand: shared[operand].source for operand in operands}, plan, engine)
 
-    with kept.during_statement(shared, keep) as handles:
+    with kept.during_statement(list(shared), keep) as handles:
         yield handles
 
 
-def _put_into_memory(operand: Relation, source: StoredTensor, plan: ProgramPlan, engine: Engine) -> int | None:
-    ((handle,),) = engine.rows(_keeping_text(operand, source, plan.dialect))
-    return None if handle is None else int(str(handle))
+def _put_into_memory(operands: Mapping[Relation, StoredTensor], plan: ProgramPlan, engine: Engine) -> list[int | None]:
+    """Keep operands, which are made of one stored tensor each; returns their handles, or None for those without rows.
+
+    One query puts all of them into memory, and keeps them when all are there: an error or an interruption before that
+    leaves nothing. Where operands are no handles but values, which it would hold together, each gets a query.
+    """
+    made = [_making_text(operand, source, plan.dialect) for operand, source in operands.items()]
+    queries = [made] if plan.dialect.keeps_residents else [[text] for text in made]
+    rows = [row for texts in queries for row in sorted(engine.rows(_keeping_text(texts)))]
+    return [None if handle is None else int(str(handle)) for _, handle in rows]
 
 
-def _keeping_text(operand: Relation, source: StoredTensor, dialect: Dialect) -> str:
-    """The query that keeps an operand, which is made of one stored tensor, and returns its handle.
+def _keeping_text(made: Sequence[str]) -> str:
+    """The query that keeps what other queries make; returns their numbers and handles."""
+    numbered = " UNION ALL ".join(
+        f"SELECT {number} AS number, made.{HANDLE_COLUMN} FROM ({text}) AS made" for number, text in enumerate(made)
+    )
+    order = " ORDER BY number" if len(made) > 1 else ""  # which all are made before
+    return f"SELECT made.number, tensor_keep(made.{HANDLE_COLUMN}) FROM ({numbered}{order}) AS made"
+
+
+def _making_text(operand: Relation, source: StoredTensor, dialect: Dialect) -> str:
+    """The query that puts an operand into memory, which is made of one stored tensor, and returns its handle.
 
     It takes longer to write than to run, and operands of programs often differ in nothing but their tables.
     """
@@ -103,9 +136,7 @@ def _of_source(relation: Relation, source: StoredTensor) -> Relation:
 @lru_cache(maxsize=512)
 def _written_text(operand: Relation, dialect: Dialect) -> str:
     resident = Resident(operand) if isinstance(operand, Stack) else operand
-    query = relation_query(resident, dialect).subquery("made")
-    kept_handle = call("tensor_keep", exp.column(HANDLE_COLUMN, table="made"))
-    return write_sql(exp.select(kept_handle).from_(query), dialect)
+    return write_sql(relation_query(resident, dialect), dialect)
 
 
 def _operands_in_memory(plan: ProgramPlan) -> Iterator[tuple[Relation, Stored]]:

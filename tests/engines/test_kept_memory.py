@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 import sparseeinsum as se
 from sparseeinsum.engines.duckdb_prepared import DuckDBCollectedQuery, DuckDBPreparedQuery
 from sparseeinsum.engines.kept_memory import NO_ROOM, KeptMemory
+from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.pipeline.loops import loop
+from sparseeinsum.results import kept_operands
 from sparseeinsum.results.kept_operands import _written_text
 
 pytestmark = pytest.mark.engines("duckdb", reason="test_kept_arrays has those of PostgreSQL")
@@ -60,11 +62,15 @@ def result(database: se.Database, program: str | se.Plan = PROGRAM) -> NDArray[A
     return array
 
 
-def test_results_follow_the_tables(loaded: se.Database) -> None:
+@pytest.mark.parametrize("first", [True, False], ids=["from the first run on", "from the second run on"])
+def test_results_follow_the_tables(loaded: se.Database, first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run keeps small operands, and the second run large ones."""
+    if not first:
+        monkeypatch.setattr("sparseeinsum.results.kept_operands._FIRST_RUN_BYTES", 400 * 16 * 8)  # X alone
     array, other = dense(entries(0)), np.random.default_rng(1).integers(0, 5, (400, 16)).astype(float)
     plan = loaded.plan(PROGRAM)
     assert "tensor_gather_sum(" in plan.sql()
-    for kept in (0, 2, 2):
+    for kept in (2 * first, 2, 2):
         np.testing.assert_array_equal(result(loaded, plan), array @ other)
         assert kept_count(loaded) == kept
     loaded.connection.execute("UPDATE A SET val = 2 * val WHERE dim_0 < 100")
@@ -95,13 +101,41 @@ def test_operands_of_a_kind_are_kept_by_the_same_query(db: se.Database) -> None:
     factors = "*".join(f"{name}[l{place},l{place + 1}]" for place, name in enumerate(names))
     plan = db.plan(f"Y[l0,l6] = sum({factors})")
     _written_text.cache_clear()
-    for kept in (0, 6, 6):
+    for _ in range(3):
         np.testing.assert_array_equal(result(db, plan), np.linalg.multi_dot(list(matrices.values())))
-        assert kept_count(db) == kept
+        assert kept_count(db) == 6
     assert _written_text.cache_info().hits >= 4
     db.connection.execute("UPDATE t SET val = list_transform(val, lambda x: 2 * x)")
     for _ in range(3):
         np.testing.assert_array_equal(result(db, plan), 2 * np.linalg.multi_dot(list(matrices.values())))
+
+
+def test_tables_that_change_in_every_run_are_kept_once(loaded: se.Database) -> None:
+    """Later runs make their operands themselves, in statements that stay the same."""
+    array, other = dense(entries(0)), np.random.default_rng(1).integers(0, 5, (400, 16)).astype(float)
+    plan = loaded.plan(PROGRAM)
+    for kept in (2, 1, 1, 1):
+        np.testing.assert_array_equal(result(loaded, plan), array @ other)
+        assert kept_count(loaded) == kept
+        loaded.connection.execute("UPDATE A SET val = 2 * val")
+        array *= 2
+
+
+def test_nothing_stays_where_an_operand_cannot_be_made(loaded: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, make = require_library(), kept_operands._making_text
+    before = library.count_kept()
+    texts: list[str] = []
+
+    def fail_last(*arguments: Any) -> str:  # noqa: ANN401
+        texts.append(make(*arguments))
+        return texts[-1] if len(texts) < 2 else "SELECT error('no memory') AS handle"
+
+    monkeypatch.setattr(kept_operands, "_making_text", fail_last)
+    with pytest.raises(EngineError, match="no memory"):
+        result(loaded)
+    assert len(texts) == 2
+    assert library.count_kept() == before
+    assert library.count_residents() == 0
 
 
 def test_prepared_programs_follow_the_tables(loaded: se.Database) -> None:
@@ -177,7 +211,7 @@ def test_arrays_of_truths_are_computed_once(db: se.Database, monkeypatch: pytest
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
 def test_whole_arrays(db: se.Database, dtype: str) -> None:
-    """A chain of arrays reads those of stored tensors in memory, from the second run on."""
+    """A chain of arrays reads those of stored tensors in memory."""
     weights = np.random.default_rng(0).integers(0, 2, (40, 30)).astype(dtype)
     factors = np.random.default_rng(1).integers(0, 2, (20, 40)).astype(dtype)
     db.tensor("W", weights, promoted=["dim_0"])
@@ -271,8 +305,8 @@ class Library:
     def can_keep(self) -> bool:
         return self.has_room
 
-    def kept_bytes(self, handle: int) -> int:
-        return 10
+    def kept_bytes(self, handles: Sequence[int]) -> list[int]:
+        return [10] * len(handles)
 
     def lost(self, handles: Sequence[int]) -> frozenset[int]:
         return frozenset(handles).intersection(self.lost_handles)
@@ -288,7 +322,7 @@ def test_what_was_not_needed_for_the_longest_time_goes_first() -> None:
     memory = KeptMemory(lambda: library)
 
     def handles(*keys: str, version: int = 0) -> dict[str, int | None]:
-        return memory.handles(dict.fromkeys(keys, version), 25, lambda key: next(made))
+        return memory.handles(dict.fromkeys(keys, version), 25, lambda keys: [next(made) for _ in keys])
 
     assert handles("a", "b") == {}
     assert handles("a", "b") == {"a": 1, "b": 2}
@@ -305,14 +339,32 @@ def test_what_was_not_needed_for_the_longest_time_goes_first() -> None:
     assert handles("a", version=1) == {}
 
 
+def test_what_is_wanted_at_once_is_kept_at_once() -> None:
+    library, made = Library(has_room=True), iter(range(1, 100))
+    memory = KeptMemory(lambda: library)
+
+    def handles(version: int, at_once: str) -> dict[str, int | None]:
+        needed = dict.fromkeys("ab", version)
+        return memory.handles(needed, 100, lambda keys: [next(made) for _ in keys], at_once)
+
+    assert not memory.was_needed("a")
+    assert handles(0, at_once="a") == {"a": 1}
+    assert memory.was_needed("a")
+    assert memory.was_needed("b")
+    assert handles(1, at_once="") == {}
+    assert library.released == [1]
+    assert handles(1, at_once="") == {"a": 2, "b": 3}
+    assert handles(2, at_once="ab") == {"a": 4, "b": 5}
+
+
 def test_what_one_statement_needs_is_released_after_it() -> None:
     library, made = Library(has_room=True), iter((1, NO_ROOM, None))
     memory = KeptMemory(lambda: library)
-    with memory.during_statement("abc", lambda key: next(made)) as handles:
+    with memory.during_statement("abc", lambda keys: [next(made) for _ in keys]) as handles:
         assert handles == {"a": 1, "c": None}
         assert library.released == []
     assert library.released == [1]
-    with pytest.raises(ZeroDivisionError), memory.during_statement("a", lambda key: 2):
+    with pytest.raises(ZeroDivisionError), memory.during_statement("a", lambda keys: [2]):
         raise ZeroDivisionError
     assert library.released == [1, 2]
     assert memory.count == 0
@@ -323,7 +375,7 @@ def test_what_is_lost_is_made_again() -> None:
     memory = KeptMemory(lambda: library)
 
     def handles() -> dict[str, int | None]:
-        return memory.handles(dict.fromkeys("ab", 0), 100, lambda key: next(made))
+        return memory.handles(dict.fromkeys("ab", 0), 100, lambda keys: [next(made) for _ in keys])
 
     assert [handles() for _ in range(3)] == [{}, {"a": 1, "b": 2}, {"a": 1, "b": 2}]
     library.lost_handles.add(1)
@@ -332,12 +384,12 @@ def test_what_is_lost_is_made_again() -> None:
 
 
 def test_what_finds_no_room_is_not_made_again() -> None:
-    made = []
+    made: list[str] = []
     memory = KeptMemory(lambda: Library(has_room=True))
 
-    def keep(key: str) -> int:
-        made.append(key)
-        return NO_ROOM
+    def keep(keys: Sequence[str]) -> list[int]:
+        made.extend(keys)
+        return [NO_ROOM] * len(keys)
 
     for _ in range(4):
         assert memory.handles({"a": 0}, 100, keep) == {}
@@ -347,18 +399,18 @@ def test_what_finds_no_room_is_not_made_again() -> None:
 def test_nothing_is_kept_without_room() -> None:
     memory = KeptMemory(lambda: Library(has_room=False))
     for _ in range(3):
-        assert memory.handles({"a": 0}, 100, lambda key: 1) == {}
+        assert memory.handles({"a": 0}, 100, lambda keys: [1]) == {}
 
 
 def test_what_does_not_fit_is_not_made_again_and_again() -> None:
     library = Library(has_room=True)
-    made = []
+    made: list[tuple[str, int]] = []
     memory = KeptMemory(lambda: library)
 
     def handles(limit: int, version: int = 0) -> set[str]:
-        def keep(key: str) -> int:
-            made.append((key, version))
-            return len(made)
+        def keep(keys: Sequence[str]) -> range:
+            made.extend((key, version) for key in keys)
+            return range(len(made) - len(keys) + 1, len(made) + 1)
 
         return set(memory.handles(dict.fromkeys("abc", version), limit, keep))
 

@@ -27,10 +27,13 @@ class SessionArrays:
         """Return True: whether there is room shows when an array is kept."""
         return True
 
-    def kept_bytes(self, handle: int) -> int:
-        """Return the bytes of an array."""
-        ((size,),) = self.session.fetch(f"SELECT {quoted(self.schema, 'tensor_kept_bytes')}({handle})")
-        return int(str(size))
+    def kept_bytes(self, handles: Sequence[int]) -> list[int]:
+        """Return the bytes of every array."""
+        if not handles:
+            return []
+        sizes = ", ".join(f"{quoted(self.schema, 'tensor_kept_bytes')}({handle})" for handle in handles)
+        (row,) = self.session.fetch(f"SELECT {sizes}")
+        return [int(str(size)) for size in row]
 
     def release(self, handle: int) -> bool:
         """Release an array; return whether there was one. A session that has failed or ended releases nothing."""

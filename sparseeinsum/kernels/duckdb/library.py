@@ -125,9 +125,9 @@ class DuckdbLibrary:
         """Return no handle: memory stays until it is released."""
         return frozenset()
 
-    def kept_bytes(self, handle: int) -> int:
-        """Return the bytes of memory that is kept under a handle."""
-        return int(self._slot(handle)[ELEMENTS]) * 8
+    def kept_bytes(self, handles: Sequence[int]) -> list[int]:
+        """Return the bytes of memory that is kept under every handle."""
+        return [int(self._slot(handle)[ELEMENTS]) * 8 for handle in handles]
 
     def kept_tuples(self, handle: int) -> KeptElements | None:
         """Return where the first chunk of tuples is that are kept under a handle; None if it is that of an array."""
