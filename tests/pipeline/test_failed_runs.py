@@ -58,7 +58,7 @@ def test_failed_transaction_of_the_user(loaded: se.Database) -> None:
 @pytest.mark.engines("duckdb", reason="the setting is DuckDB's")
 def test_statement_that_fails_leaves_nothing_behind(db: se.Database) -> None:
     """Memory is too small for a matrix that two results read, which is therefore materialised."""
-    square = np.random.default_rng(0).random((400, 400))
+    square = np.random.default_rng(0).random((600, 600))
     db.tensor("A", square)
     pins = dict.fromkeys("TYZ", ("i",))
     plan = db.plan("T[i, k] = sum(A[i, j] * A[j, k])\nY[i] = sum(T[i, k])\nZ[i] = max(T[i, k])", pin=pins)
