@@ -79,13 +79,19 @@ def _bound_of(label: str, body: ExpressionTree) -> ExpressionTree:
 
 
 def _softmax(call: MacroCall) -> ExpressionTree:
-    """exp(x) / sum(exp(x)), shifted by the maximum; -inf gives 0, even if all values are -inf."""
+    """exp(x) / sum(exp(x)), shifted by the maximum; -inf gives 0, even if all values are -inf.
+
+    A product with the inverse of the sum, in place of a quotient, may be computed in another order with what reads it.
+    """
     call = call.named()
     x = call.body
     shifted = call_of("sub", x, call.aggregate("max", x))
     powers = call_of("where", call_of("eq", x, -math.inf), 0, call_of("exp", shifted))
     power = call.name_value("exp", call.all_labels, powers, None)
-    return call_of("where", call_of("eq", power, 0), 0, call_of("div", power, call.aggregate("sum", power)))
+    total = call.aggregate("sum", power)
+    inverse = call_of("where", call_of("eq", total, 0), 0, call_of("div", 1, total))
+    share = call_of("mul", power, call.name_value("inverse", call.remaining_labels, inverse, None))
+    return call_of("where", call_of("eq", power, 0), 0, share)
 
 
 def _log_softmax(call: MacroCall) -> ExpressionTree:

@@ -22,6 +22,7 @@ from sparseeinsum.rewrite.masked_aggregation import mask_sums
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.reassociation import reassociate_products
 from sparseeinsum.rewrite.sparse_selections import select_sparsely
+from sparseeinsum.rewrite.zero_guards import without_zero_guards
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,10 @@ def rewrite_graph(
     unsearched: tuple[str, ...] = ()
     if rewriting.is_free:
         pinned = options.pinned.keys()
-        improved = rewrite_algebraically(bound, binary, cost, options.pinned, options.equal)
+        unguarded = without_zero_guards(bound, binary, pinned)
+        if unguarded is not bound:
+            binary = binarise(unguarded, annotator, cost.pair_cost)
+        improved = rewrite_algebraically(unguarded, binary, cost, options.pinned, options.equal)
         binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
         binary = pull_up_sums(binary, cost, pinned)
         binary = decide_conditions(mask_sums(binary, cost, pinned), pinned)

@@ -176,7 +176,8 @@ def test_expansions() -> None:
         "Y_max[i] = max(Y_value[i, j])",
         "Y_exp[i, j] = where(Y_value[i, j] == -inf, 0, exp(Y_value[i, j] - Y_max[i]))",
         "Y_sum[i] = sum(Y_exp[i, j])",
-        "Y_softmax[i, j] = where(Y_exp[i, j] == 0, 0, Y_exp[i, j] / Y_sum[i])",
+        "Y_inverse[i] = where(Y_sum[i] == 0, 0, 1 / Y_sum[i])",
+        "Y_softmax[i, j] = where(Y_exp[i, j] == 0, 0, Y_exp[i, j] * Y_inverse[i])",
         "Y[i, k] = sum(Y_softmax[i, j] * V[j, k])",
     ]
 

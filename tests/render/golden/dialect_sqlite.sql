@@ -237,13 +237,19 @@ WITH "W_max" AS (
   FROM "W_exp" AS "u"
   GROUP BY
     "u"."i"
+), "W_inverse" AS (
+  /* W_inverse[I] = where(W_sum[I] == 0, 0, 1 / W_sum[I]) */
+  SELECT
+    "u"."i" AS "i",
+    CASE WHEN "u"."val" = 0.0e0 THEN 0.0e0 ELSE CAST(1.0e0 AS REAL) / "u"."val" END AS "val"
+  FROM "W_sum" AS "u"
 )
-/* W[I, J] = where(W_exp[I, J] == 0, 0, W_exp[I, J] / W_sum[I]) */
+/* W[I, J] = W_exp[I, J] * W_inverse[I] */
 /* what has no row holds 0.25 */
 SELECT
   "u"."i" AS "i",
   "u"."j" AS "j",
-  CASE WHEN "u"."val" = 0.0e0 THEN 0.0e0 ELSE CAST("u"."val" AS REAL) / "v"."val" END AS "val"
+  "u"."val" * "v"."val" AS "val"
 FROM "W_exp" AS "u"
-JOIN "W_sum" AS "v"
+JOIN "W_inverse" AS "v"
   ON "u"."i" = "v"."i";
