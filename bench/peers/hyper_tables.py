@@ -10,7 +10,7 @@ from tableauhyperapi import Connection, CreateMode, HyperProcess, Telemetry, esc
 
 from bench.peers.libraries import Library, Run
 from bench.peers.results import of_table
-from bench.peers.tables import MEMORY, limited, rows
+from bench.peers.tables import MEMORY, limited, query_of, rows
 from bench.peers.workloads import Workload
 
 PARAMETERS = {"log_config": "", "memory_limit": MEMORY.lower().rstrip("b")}
@@ -28,6 +28,7 @@ def library(threads: int) -> Library:
     """The database with so many threads."""
 
     def prepare(workload: Workload, stack: ExitStack) -> Run:
+        text = query_of(workload)
         folder = Path(stack.enter_context(TemporaryDirectory()))
         parameters = PARAMETERS | {"hard_concurrent_query_thread_limit": str(threads)}
         process = HyperProcess(Telemetry.DO_NOT_SEND_USAGE_DATA_TO_TABLEAU, parameters=parameters)
@@ -42,7 +43,7 @@ def library(threads: int) -> Library:
 
         def query() -> Result:
             connection.execute_command("DROP TABLE IF EXISTS result")
-            connection.execute_command(f"CREATE TEMPORARY TABLE result AS {workload.sql}")
+            connection.execute_command(f"CREATE TEMPORARY TABLE result AS {text}")
             return Result(connection, folder)
 
         return limited(query, connection.cancel)

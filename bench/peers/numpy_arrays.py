@@ -51,6 +51,17 @@ def _sddmm(inputs: Inputs) -> Run:
     return run
 
 
+def _attention(inputs: Inputs) -> Run:
+    queries, keys, values = _arrays(inputs).values()
+
+    def run() -> object:
+        scores = queries @ keys.transpose(0, 2, 1) / math.sqrt(keys.shape[2])
+        powers = np.exp(scores - scores.max(axis=2, keepdims=True))
+        return powers / powers.sum(axis=2, keepdims=True) @ values
+
+    return run
+
+
 def _triangles(inputs: Inputs) -> Run:
     lower = _arrays(inputs)["A"]
     return lambda: ((lower @ lower) * lower).sum()
@@ -70,6 +81,9 @@ def library(_: int) -> Library:
         "SpMM": _product,
         "SpGEMM": _product,
         "SDDMM": _sddmm,
+        "dense product": _product,
+        "dense products": _product,
+        "dense attention": _attention,
         "triangles": _triangles,
         "min-plus step": _min_plus,
     }

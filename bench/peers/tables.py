@@ -9,10 +9,17 @@ import numpy as np
 import pyarrow as pa
 
 from bench.peers.libraries import Run, UnavailableError
-from bench.peers.workloads import Data
+from bench.peers.workloads import Data, Workload
 
 LIMIT_SECONDS = 60.0  # for a query; GCN on a large graph would take minutes
 MEMORY = "6GB"
+
+
+def query_of(workload: Workload) -> str:
+    """The workload as a query; raises UnavailableError if it has none."""
+    if workload.sql is None:
+        raise UnavailableError("-")
+    return workload.sql
 
 
 def rows(data: Data) -> pa.Table:

@@ -63,6 +63,11 @@ def _attention(inputs: Inputs) -> Run:
     return run
 
 
+def _dense_attention(inputs: Inputs) -> Run:
+    tensors = [tensor[None] for tensor in _tensors(inputs).values()]
+    return lambda: torch.nn.functional.scaled_dot_product_attention(*tensors)[0]
+
+
 def _product(inputs: Inputs) -> Run:
     left, right = _tensors(inputs).values()
     return lambda: left @ right
@@ -145,5 +150,8 @@ def library(threads: int) -> Library:
         "elementwise product": _elementwise_product,
         "elementwise sum": _elementwise_sum,
         "chain of five": _chain,
+        "dense product": _product,
+        "dense products": _product,
+        "dense attention": _dense_attention,
     }
     return Library("torch", of_arrays(works), _plain)

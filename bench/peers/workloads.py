@@ -25,6 +25,10 @@ from sparseeinsum.api.graphs import GCN
 Data = NDArray[np.float64] | sp.coo_array
 MTTKRP = "Y[i, r] = sum(T[i, j, k] * B[j, r] * C[k, r])"
 TTM = "Y[i, j, r] = sum(T[i, j, k] * U[k, r])"
+DENSE_ATTENTION = """
+P[h, q, t] = softmax[t](sum(Q[h, q, d] * K[h, t, d]) / sqrt(bound(d)))
+Y[h, q, d] = sum(P[h, q, t] * V[h, t, d])
+"""
 CHAIN = "Y[i, n] = sum(A[i, j] * B[j, k] * C[k, l] * D[l, m] * E[m, n])"
 
 
@@ -36,7 +40,8 @@ class Workload:
         kind: What libraries call it.
         size: How much of it there is, for users.
         program: The program; its last statement computes the result.
-        sql: The same as one query over tables with the columns i0, i1, ... and val.
+        sql: The same as one query over tables with the columns i0, i1, ... and val; None where a row for each number of
+            all arrays would be no contender.
         inputs: Tensors by name.
         shape: Bounds of the result.
         form: What holds the result: `dense` is an array, `entries` are indices and values, `fibres` are indices of all
@@ -47,7 +52,7 @@ class Workload:
     kind: str
     size: str
     program: str
-    sql: str
+    sql: str | None
     inputs: Mapping[str, Data]
     shape: tuple[int, ...]
     form: str
@@ -124,6 +129,28 @@ def ttm(bounds: tuple[int, int, int], entries: int, rank: int) -> Workload:
     inputs: dict[str, Data] = {"T": random_entries(0, entries, *bounds), "U": _dense(1, bounds[2], rank)}
     size = f"{_bounds(bounds)}, {entries:,} entries, rank {rank}"
     return Workload("TTM", size, TTM, queries.TTM, inputs, (*bounds[:2], rank), "fibres")
+
+
+def dense_product(bound: int) -> Workload:
+    """The product of two square matrices."""
+    inputs: dict[str, Data] = {name: _dense(seed, bound, bound) for seed, name in enumerate("AB")}
+    text = "Y[i, k] = sum(A[i, j] * B[j, k])"
+    return Workload("dense product", f"{bound:,}³", text, None, inputs, (bound, bound), "dense")
+
+
+def dense_products(count: int, bound: int) -> Workload:
+    """As many products of two square matrices each."""
+    inputs: dict[str, Data] = {name: _dense(seed, count, bound, bound) for seed, name in enumerate("AB")}
+    text = "Y[b, i, k] = sum(A[b, i, j] * B[b, j, k])"
+    return Workload("dense products", f"{count} of {bound:,}³", text, None, inputs, (count, bound, bound), "dense")
+
+
+def dense_attention(heads: int, tokens: int, width: int) -> Workload:
+    """Every token of a head looks at all of them."""
+    inputs: dict[str, Data] = {name: _dense(seed, heads, tokens, width) for seed, name in enumerate("QKV")}
+    size = f"{heads} heads, {tokens:,} tokens, {width} wide"
+    shape = heads, tokens, width
+    return Workload("dense attention", size, DENSE_ATTENTION, None, inputs, shape, "dense")
 
 
 def triangles(nodes: int, edges: int) -> Workload:
@@ -205,6 +232,9 @@ def _tiny() -> tuple[Maker, ...]:
         partial(elementwise, "*", 6, 100),
         partial(elementwise, "+", 6, 100),
         partial(chain, 10, 20),
+        partial(dense_product, 20),
+        partial(dense_products, 3, 10),
+        partial(dense_attention, 2, 12, 4),
     )
 
 
@@ -222,6 +252,9 @@ def _small(folder: Path | None) -> tuple[Maker, ...]:
         partial(elementwise, "*", 100, 100_000),
         partial(elementwise, "+", 100, 100_000),
         partial(chain, 20_000, 40_000),
+        partial(dense_product, 500),
+        partial(dense_products, 16, 128),
+        partial(dense_attention, 2, 512, 32),
     )
 
 
@@ -243,6 +276,9 @@ def _full(folder: Path | None) -> tuple[Maker, ...]:
         partial(elementwise, "*", 200, 1_000_000),
         partial(elementwise, "+", 200, 1_000_000),
         partial(chain, 100_000, 200_000),
+        partial(dense_product, 2000),
+        partial(dense_products, 64, 256),
+        partial(dense_attention, 4, 1024, 64),
     )
 
 

@@ -96,6 +96,7 @@ def squashed(number: float) -> float:
     return number / (1 + abs(number))
 
 
+@pytest.mark.engines("duckdb", reason="PostgreSQL has no Python functions")
 def test_functions_of_users(db: se.Database) -> None:
     """In kernels of one array and of two; the database calls what is compiled for it."""
     se.function(squashed)
