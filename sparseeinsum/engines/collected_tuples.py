@@ -113,7 +113,7 @@ def _parts(library: DuckdbLibrary, handle: int, schema: Schema) -> Iterator[tupl
         return
     array = library.kept_array(handle)
     element, size, rows = _ELEMENTS[array.element_type], schema.list_length, math.prod(schema.key_counts.values())
-    step = _MOST_OFFSET // size
+    step = _MOST_OFFSET // max(size, 1)
     for first in range(0, rows, step):
         count, item_bytes = min(step, rows - first), element.bit_width // 8
         starts = np.arange(count + 1, dtype=np.int32) * np.int32(size)

@@ -300,7 +300,7 @@ from bench.memory import come_to_rest, resident_bytes
 rng = np.random.default_rng(0)
 db = se.connect()
 for name in "ABC":
-    db.tensor(name, rng.random((4_000, 64)))
+    db.tensor(name, rng.random((6_000, 64)))
 text = "P[s, t] = softmax[t](sum(A[s, d] * B[t, d]))\\nO[s, d] = sum(P[s, t] * C[t, d])"
 limit = json.loads(sys.argv[1])
 db.plan(text)  # loads rules of rewriting, which stay

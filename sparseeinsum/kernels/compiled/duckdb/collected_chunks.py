@@ -3,8 +3,10 @@
 from numba import njit, types
 
 from sparseeinsum.kernels import collection as c
-from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, free, malloc, use_large_pages, word
+from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, free, get_data, malloc, use_large_pages, word
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 
 half_word = types.int32
 
@@ -35,19 +37,47 @@ def chunk_with_room(state, tuples, elements, item_bytes):
     capacity = max(tuples, min(element_capacity * tuples // max(elements, 1), c.MOST_TUPLES))
     starts_bytes = 8 * (capacity // 2 + 1)
     size = 8 * (c.CHUNK_WORDS + capacity) + starts_bytes + item_bytes * element_capacity
-    chunk = malloc(size)
+    chunk, owner = _allocate(size)
     if chunk == 0:
         return 0
-    if size >= LARGE_PAGE:
-        use_large_pages(chunk, size)
     head = array_at(chunk, c.CHUNK_WORDS, word)
-    head[c.NEXT], head[c.USED], head[c.ELEMENTS] = 0, 0, 0
+    head[c.NEXT], head[c.USED], head[c.ELEMENTS], head[c.OWNER] = 0, 0, 0, owner
     head[c.CAPACITY], head[c.ELEMENT_CAPACITY] = capacity, element_capacity
     head[c.STARTS_ADDRESS] = numbers_of(chunk) + 8 * capacity
     head[c.ELEMENTS_ADDRESS] = head[c.STARTS_ADDRESS] + starts_bytes
     array_at(head[c.STARTS_ADDRESS], 1, half_word)[0] = 0
     append_chunks(state, chunk, chunk)
     return chunk
+
+
+@njit
+def _allocate(size):
+    """Return memory of a chunk, 0 if there is not enough, and the vector of DuckDB that owns it, 0 if none does.
+
+    DuckDB's allocator keeps large memory for a while after it is freed: the next run need not wait until the system has
+    cleared other pages, which takes longer than to write them.
+    """
+    memory = malloc(size)
+    if memory == 0 or size < LARGE_PAGE:
+        return memory, word(0)
+    vector = create_vector(BIGINT, (size + 7) // 8, memory)  # there is enough, or DuckDB would end the process
+    free(memory)
+    chunk = get_data(vector)
+    use_large_pages(chunk, size)
+    return chunk, vector
+
+
+@njit
+def _free(chunk):
+    owner = array_at(chunk, c.CHUNK_WORDS, word)[c.OWNER]
+    if owner == 0:
+        free(chunk)
+        return
+    place = malloc(8)
+    if place != 0:
+        array_at(place, 1, word)[0] = owner
+        destroy_vector(place)
+        free(place)
 
 
 @njit
@@ -66,5 +96,5 @@ def free_chunks(first):
     chunk = first
     while chunk != 0:
         next_chunk = array_at(chunk, c.CHUNK_WORDS, word)[c.NEXT]
-        free(chunk)
+        _free(chunk)
         chunk = next_chunk
