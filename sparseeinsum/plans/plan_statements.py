@@ -175,7 +175,8 @@ class PlanStatements:
         """Names of the results in tables, in order, if statements compute those `within` chains, and return others."""
         if self.dialect.distributes:
             return tuple(definition.name for definition in self.definitions)
-        staged = self._staged_sharing(self._shared_in_chains | within | self._ordered_once)
+        shared = self._shared_in_chains | within | self._ordered_once | self._single_tuples
+        staged = self._staged_sharing(shared)
         names = {*staged, *self.also_staged, *returned}
         if self.dialect.has_workers:
             names |= results_read_in_parallel(self.definitions, self.model, staged)
@@ -194,6 +195,16 @@ class PlanStatements:
         if not self.dialect.has_workers:
             return frozenset()
         return ordered_once(self.definitions, map(self.delivery, self.decomposed.graph.outputs))
+
+    @property
+    def _single_tuples(self) -> frozenset[str]:
+        """Results of one tuple, which a statement of PostgreSQL computes once for all that read them.
+
+        A table of one takes longer to write than most of them to compute, and no two processes share its work.
+        """
+        if not self.dialect.has_workers:
+            return frozenset()
+        return frozenset(definition.name for definition in self.definitions if not definition.relation.schema.keys)
 
     def _staged_sharing(self, shared: frozenset[str]) -> tuple[str, ...]:
         return staged_results(self.decomposed, self.model, self.dialect.computes_whole, shared)

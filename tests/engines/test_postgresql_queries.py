@@ -101,7 +101,7 @@ class TestWorkers:
         db.tensor("H", np.ones((30, 4)))
         db.tensor("W", np.ones((4, 2)))
         with explained(db.connection) as plans:
-            db.run(LAYER)
+            db.run(LAYER, pin={"T": ("i",)})
         assert any("CREATE TEMPORARY TABLE" in plan for plan in plans)
         assert not any("Workers Planned" in plan for plan in plans)
 
@@ -250,3 +250,29 @@ class TestKeys:
         for _ in range(2):  # also if the table exists
             db.run(program, into={"Y": '"Scores"'})
             assert [name for (name,) in db.connection.execute(query).fetchall()] == key
+
+
+class TestSingleArrays:
+    def test_one_statement_computes_those_that_several_read(self, db: se.Database) -> None:
+        """A table of each would be compressed and written before anybody reads it."""
+        rng = np.random.default_rng(0)
+        scores, values = rng.normal(size=(300, 200)), rng.normal(size=(200, 8))
+        db.tensor("S", scores)
+        db.tensor("V", values)
+        text = "P[i, j] = softmax[j](S[i, j] * 0.5)\nY[i, k] = sum(P[i, j] * V[j, k])"
+        plan = db.plan(text, layout="any", pin=dict.fromkeys(("Y", "P_value", "P_max", "P_exp", "P_sum", "P"), ()))
+        with explained(db.connection) as plans:
+            result = db.run(plan)["Y"].to_numpy()
+        assert not any("CREATE" in plan for plan in plans)
+        powers = np.exp(scores * 0.5)
+        np.testing.assert_allclose(result, powers @ values / powers.sum(axis=1, keepdims=True), rtol=1e-12)
+
+    def test_tables_of_arrays_are_not_compressed_slowly(self, db: se.Database) -> None:
+        """The method is that of the transaction alone."""
+        has_lz4 = "SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression'"
+        ((is_quick,),) = db.connection.execute(has_lz4).fetchall()
+        ((before,),) = db.connection.execute("SHOW default_toast_compression").fetchall()
+        with db._engine.transaction():
+            ((during,),) = db._engine.rows("SELECT current_setting('default_toast_compression')")
+        assert during == ("lz4" if is_quick else before)
+        assert db.connection.execute("SHOW default_toast_compression").fetchall() == [(before,)]

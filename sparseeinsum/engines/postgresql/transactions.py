@@ -8,6 +8,7 @@ from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency, en
 from sparseeinsum.engines.postgresql.search_path import SearchPath
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation
 from sparseeinsum.engines.postgresql.transaction_settings import (
+    compresses_quickly,
     setting_changes,
     settings_for_transaction,
     transaction_settings,
@@ -30,6 +31,7 @@ class PostgreSQLTransactions:
     def __init__(self, session: DatabaseSession, functions_schema: str) -> None:
         self._session = session
         self._functions_schema = functions_schema
+        self._compresses_quickly = compresses_quickly(session)
         self._path: SearchPath | None = None  # the user's search_path, while the session has this package's
         self._consistency = ReadConsistency.NONE
 
@@ -55,12 +57,15 @@ class PostgreSQLTransactions:
         is_nested = self._session.is_in_transaction()
         engine_settings = self.engine_settings(is_nested)
         if not (is_nested or engine_settings):
-            changes = setting_changes(settings_for_transaction(self.statements_per_machine))
+            values = settings_for_transaction(self.statements_per_machine, self._compresses_quickly)
+            changes = setting_changes(values)
             with self._session.transaction(isolation), self._fixed_path(is_nested, changes):
                 yield
             return
         with self._session.transaction(isolation), self._fixed_path(is_nested):
-            settings = transaction_settings(self._session, engine_settings, self.statements_per_machine)
+            settings = transaction_settings(
+                self._session, engine_settings, self.statements_per_machine, self._compresses_quickly
+            )
             self.set_local(settings.during)
             yield
             if is_nested:  # the end of an own transaction restores the settings
