@@ -123,6 +123,7 @@ def test_tables_that_change_in_every_run_are_kept_once(loaded: se.Database) -> N
 
 def test_nothing_stays_where_an_operand_cannot_be_made(loaded: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     library, make = require_library(), kept_operands._making_text
+    gc.collect()
     before = library.count_kept()
     texts: list[str] = []
 

@@ -1,5 +1,6 @@
 """Functions that compute products of three operands in memory give numpy's results, or name what is wrong."""
 
+import gc
 from typing import Any
 
 import duckdb
@@ -180,6 +181,7 @@ def test_overflows_are_errors(connection: duckdb.DuckDBPyConnection) -> None:
 def test_memory_is_kept_until_it_is_released(connection: duckdb.DuckDBPyConnection) -> None:
     library = require_library()
     create(connection, "a", entries_of(7, ROWS, INNER, count=1000))
+    gc.collect()
     before = library.count_kept()
     ((handle,),) = connection.execute(f"SELECT tensor_keep(handle) FROM {compressed('a', ROWS, 'DOUBLE')}").fetchall()
     assert (library.count_kept(), library.count_residents()) == (before + 1, 0)

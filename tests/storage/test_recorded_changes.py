@@ -166,6 +166,7 @@ def test_unchanged_tables_are_not_scanned_again(monkeypatch: pytest.MonkeyPatch)
         db.tensor("A", np.eye(SIZE), axes=["i", "j"], promoted=["i", "j"])
         db.tensor("X", np.ones(SIZE))
         plan = db.plan(PROGRAM)
+        db.run(plan)  # reads them into memory
         statements = observe_queries(db, monkeypatch)
         db.plan(PROGRAM)
         db.run(plan)
