@@ -69,14 +69,18 @@ class _State:
 class KeptMemory:
     """The memory that a connection keeps between runs."""
 
-    def __init__(self, library: Callable[[], MemoryLibrary], outlives_connection: bool = True) -> None:
+    def __init__(
+        self, library: Callable[[], MemoryLibrary], outlives_connection: bool = True, keeps_together: bool = True
+    ) -> None:
         """Keep nothing at first.
 
         Args:
             library: Opens what has the memory, when there is something to keep.
             outlives_connection: Whether memory stays after the connection is closed, and so must be released.
+            keeps_together: Whether several things may be made at once, of which nothing stays if one cannot be made.
         """
         self._library = library
+        self._keeps_together = keeps_together
         self._state = _State()
         if outlives_connection:
             weakref.finalize(self, _release_all, self._state, library)
@@ -128,16 +132,20 @@ class KeptMemory:
 
     def _keep(self, versions: Mapping[Key, Hashable], keep: KeepFunction[Key]) -> None:
         """Keep these versions, as far as there is room."""
-        if not versions or not self._library().can_keep():
-            return
-        handles = dict(zip(versions, keep(list(versions)), strict=True))
-        arrays = {key: handle for key, handle in handles.items() if handle is not None and handle != NO_ROOM}
-        sizes = dict(zip(arrays, self._library().kept_bytes(list(arrays.values())), strict=True))
-        for key, handle in handles.items():
-            if handle == NO_ROOM:
-                self._state.too_large[key] = versions[key], math.inf
-            else:
-                self._state.kept[key] = Kept(versions[key], handle, sizes.get(key, 0))
+        for handles in self._made(list(versions), keep):
+            arrays = {key: handle for key, handle in handles.items() if handle is not None and handle != NO_ROOM}
+            sizes = dict(zip(arrays, self._library().kept_bytes(list(arrays.values())), strict=True))
+            for key, handle in handles.items():
+                if handle == NO_ROOM:
+                    self._state.too_large[key] = versions[key], math.inf
+                else:
+                    self._state.kept[key] = Kept(versions[key], handle, sizes.get(key, 0))
+
+    def _made(self, keys: Sequence[Key], keep: KeepFunction[Key]) -> Iterator[dict[Key, int | None]]:
+        """Make what has these keys as far as there is room; yield the handles of what was made at once."""
+        for group in [keys] if self._keeps_together else [[key] for key in keys]:
+            if group and self._library().can_keep():
+                yield dict(zip(group, keep(group), strict=True))
 
     @contextmanager
     def during_statement(self, needed: Sequence[Key], keep: KeepFunction[Key]) -> Iterator[dict[Key, int | None]]:
@@ -149,8 +157,8 @@ class KeptMemory:
         """
         handles: dict[Key, int | None] = {}
         try:
-            if needed and self._library().can_keep():
-                handles.update(zip(needed, keep(needed), strict=True))
+            for made in self._made(needed, keep):
+                handles.update(made)
             yield {key: handle for key, handle in handles.items() if handle != NO_ROOM}
         finally:
             for handle in handles.values():

@@ -92,11 +92,10 @@ def _put_into_memory(operands: Mapping[Relation, StoredTensor], plan: ProgramPla
     """Keep operands, which are made of one stored tensor each; returns their handles, or None for those without rows.
 
     One query puts all of them into memory, and keeps them when all are there: an error or an interruption before that
-    leaves nothing. Where operands are no handles but values, which it would hold together, each gets a query.
+    leaves nothing.
     """
     made = [_making_text(operand, source, plan.dialect) for operand, source in operands.items()]
-    queries = [made] if plan.dialect.keeps_residents else [[text] for text in made]
-    rows = [row for texts in queries for row in sorted(engine.rows(_keeping_text(texts)))]
+    rows = sorted(engine.rows(_keeping_text(made)))
     return [None if handle is None else int(str(handle)) for _, handle in rows]
 
 

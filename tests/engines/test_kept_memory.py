@@ -358,6 +358,26 @@ def test_what_is_wanted_at_once_is_kept_at_once() -> None:
     assert handles(2, at_once="ab") == {"a": 4, "b": 5}
 
 
+def test_what_was_made_before_an_error_is_kept_and_released() -> None:
+    library, made = Library(has_room=True), iter((1, 2))
+    memory = KeptMemory(lambda: library, keeps_together=False)
+
+    def keep(keys: Sequence[str]) -> list[int]:
+        (key,) = keys
+        if key == "c":
+            raise ZeroDivisionError
+        return [next(made)]
+
+    with pytest.raises(ZeroDivisionError):
+        memory.handles(dict.fromkeys("abc", 0), 100, keep, "abc")
+    assert memory.count == 2
+    memory.release_all()
+    assert library.released == [1, 2]
+    with pytest.raises(ZeroDivisionError), memory.during_statement("ca", keep):
+        raise AssertionError("nothing was made")
+    assert library.released == [1, 2]
+
+
 def test_what_one_statement_needs_is_released_after_it() -> None:
     library, made = Library(has_room=True), iter((1, NO_ROOM, None))
     memory = KeptMemory(lambda: library)

@@ -70,7 +70,7 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
         self.kept_memory: KeptMemory | None = None
         if keeps_arrays and functions.variant == Variant.EXTENSION:
             arrays = SessionArrays(session, functions.schema)
-            self.kept_memory = KeptMemory(lambda: arrays, outlives_connection=False)
+            self.kept_memory = KeptMemory(lambda: arrays, outlives_connection=False, keeps_together=False)
 
     @property
     def place(self) -> str:
