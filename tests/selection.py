@@ -146,7 +146,7 @@ SECONDS = (
     r"test_einsum_of_sparse.py::test_formats",
     r"test_einsum_options.py::test_many_operands",
     r"test_gpus.py::test_products_of_many",
-    r"test_kept_memory.py::test_memory_is_released",
+    r"test_kept_operands.py::test_memory_is_released",
     r"test_logs.py::test_nothing_is_printed",
     r"test_matrix_text.py::test_the_(command_line|shell)",
     r"test_numpy_notation.py::test_meaning_of_any_call",

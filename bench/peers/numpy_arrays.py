@@ -51,7 +51,7 @@ def _sddmm(inputs: Inputs) -> Run:
     return run
 
 
-def _attention(inputs: Inputs) -> Run:
+def _dense_attention(inputs: Inputs) -> Run:
     queries, keys, values = _arrays(inputs).values()
 
     def run() -> object:
@@ -83,7 +83,7 @@ def library(_: int) -> Library:
         "SDDMM": _sddmm,
         "dense product": _product,
         "dense products": _product,
-        "dense attention": _attention,
+        "dense attention": _dense_attention,
         "triangles": _triangles,
         "min-plus step": _min_plus,
     }

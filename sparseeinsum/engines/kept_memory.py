@@ -132,7 +132,7 @@ class KeptMemory:
 
     def _keep(self, versions: Mapping[Key, Hashable], keep: KeepFunction[Key]) -> None:
         """Keep these versions, as far as there is room."""
-        for handles in self._made(list(versions), keep):
+        for handles in self._handles_by_query(list(versions), keep):
             arrays = {key: handle for key, handle in handles.items() if handle is not None and handle != NO_ROOM}
             sizes = dict(zip(arrays, self._library().kept_bytes(list(arrays.values())), strict=True))
             for key, handle in handles.items():
@@ -141,8 +141,8 @@ class KeptMemory:
                 else:
                     self._state.kept[key] = Kept(versions[key], handle, sizes.get(key, 0))
 
-    def _made(self, keys: Sequence[Key], keep: KeepFunction[Key]) -> Iterator[dict[Key, int | None]]:
-        """Make what has these keys as far as there is room; yield the handles of what was made at once."""
+    def _handles_by_query(self, keys: Sequence[Key], keep: KeepFunction[Key]) -> Iterator[dict[Key, int | None]]:
+        """Make what has these keys as far as there is room; yield the handles of what is made together."""
         for group in [keys] if self._keeps_together else [[key] for key in keys]:
             if group and self._library().can_keep():
                 yield dict(zip(group, keep(group), strict=True))
@@ -157,8 +157,8 @@ class KeptMemory:
         """
         handles: dict[Key, int | None] = {}
         try:
-            for made in self._made(needed, keep):
-                handles.update(made)
+            for handles_of_query in self._handles_by_query(needed, keep):
+                handles.update(handles_of_query)
             yield {key: handle for key, handle in handles.items() if handle != NO_ROOM}
         finally:
             for handle in handles.values():

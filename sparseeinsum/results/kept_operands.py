@@ -94,18 +94,19 @@ def _put_into_memory(operands: Mapping[Relation, StoredTensor], plan: ProgramPla
     One query puts all of them into memory, and keeps them when all are there: an error or an interruption before that
     leaves nothing.
     """
-    made = [_making_text(operand, source, plan.dialect) for operand, source in operands.items()]
-    rows = sorted(engine.rows(_keeping_text(made)))
+    queries = [_making_text(operand, source, plan.dialect) for operand, source in operands.items()]
+    rows = sorted(engine.rows(_keeping_text(queries)))
     return [None if handle is None else int(str(handle)) for _, handle in rows]
 
 
-def _keeping_text(made: Sequence[str]) -> str:
-    """The query that keeps what other queries make; returns their numbers and handles."""
+def _keeping_text(queries: Sequence[str]) -> str:
+    """The query that keeps the operands that other queries put into memory; returns their numbers and handles."""
     numbered = " UNION ALL ".join(
-        f"SELECT {number} AS number, made.{HANDLE_COLUMN} FROM ({text}) AS made" for number, text in enumerate(made)
+        f"SELECT {number} AS number, operand.{HANDLE_COLUMN} FROM ({query}) AS operand"
+        for number, query in enumerate(queries)
     )
-    order = " ORDER BY number" if len(made) > 1 else ""  # which all are made before
-    return f"SELECT made.number, tensor_keep(made.{HANDLE_COLUMN}) FROM ({numbered}{order}) AS made"
+    order = " ORDER BY number" if len(queries) > 1 else ""  # all are in memory before the first one is kept
+    return f"SELECT operand.number, tensor_keep(operand.{HANDLE_COLUMN}) FROM ({numbered}{order}) AS operand"
 
 
 def _making_text(operand: Relation, source: StoredTensor, dialect: Dialect) -> str:

@@ -39,7 +39,7 @@ def _unguarded(einsum: EinSum, binary: AnnotatedGraph) -> EinSum:
 
 
 def _guarded_product(expression: Scalar) -> Scalar | None:
-    """U * v of where(u == 0, 0, u * v); None of other expressions."""
+    """The product u * v of where(u == 0, 0, u * v); None of other expressions."""
     match expression:
         case Call("where", (Call("eq", (factor, zero)), other_zero, Call("mul", factors) as product)):
             return product if zero == other_zero == _ZERO and factor in factors else None

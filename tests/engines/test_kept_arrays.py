@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import sparseeinsum as se
 from sparseeinsum.errors import EngineError
 
-pytestmark = pytest.mark.engines("postgresql", reason="test_kept_memory has those of DuckDB")
+pytestmark = pytest.mark.engines("postgresql", reason="test_kept_operands has those of DuckDB")
 
 Array = NDArray[Any]
 PROGRAMS = {

@@ -52,7 +52,7 @@ def settings_in_effect(session: DatabaseSession) -> Mapping[str, str]:
     return {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}
 
 
-def compresses_quickly(session: DatabaseSession) -> bool:
+def has_quick_compression(session: DatabaseSession) -> bool:
     """Return whether the server has a quick method to compress values, which not all are built with."""
     ((has_method,),) = session.fetch(
         f"SELECT '{_QUICK_COMPRESSION}' OPERATOR(pg_catalog.=) ANY (enumvals) FROM pg_catalog.pg_settings "

@@ -8,7 +8,7 @@ from sparseeinsum.engines.postgresql.read_consistency import ReadConsistency, en
 from sparseeinsum.engines.postgresql.search_path import SearchPath
 from sparseeinsum.engines.postgresql.sessions import DatabaseSession, Isolation
 from sparseeinsum.engines.postgresql.transaction_settings import (
-    compresses_quickly,
+    has_quick_compression,
     setting_changes,
     settings_for_transaction,
     transaction_settings,
@@ -31,7 +31,7 @@ class PostgreSQLTransactions:
     def __init__(self, session: DatabaseSession, functions_schema: str) -> None:
         self._session = session
         self._functions_schema = functions_schema
-        self._compresses_quickly = compresses_quickly(session)
+        self._compresses_quickly = has_quick_compression(session)
         self._path: SearchPath | None = None  # the user's search_path, while the session has this package's
         self._consistency = ReadConsistency.NONE
 
