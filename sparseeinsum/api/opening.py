@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from sparseeinsum.api.database import Database
-from sparseeinsum.engines.duckdb_opening import open_duckdb
+from sparseeinsum.engines.duckdb.duckdb_opening import open_duckdb
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.locking import lock_of
 from sparseeinsum.engines.postgresql.addresses import is_postgresql

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sparseeinsum.api.database import Database
 from sparseeinsum.api.plans import Plan
-from sparseeinsum.engines.duckdb import DuckDBEngine
+from sparseeinsum.engines.duckdb.duckdb_engine import DuckDBEngine
 from sparseeinsum.errors import CatalogueError, EngineError, PlanError
 from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.language.sql_texts import parse_bool, parse_number, parse_tiles, write_declaration

@@ -18,8 +18,8 @@ from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.algebra.schemas import Schema
-from sparseeinsum.engines import duckdb as duckdb_engine
-from sparseeinsum.engines.duckdb import DuckDBEngine
+from sparseeinsum.engines.duckdb import duckdb_engine
+from sparseeinsum.engines.duckdb.duckdb_engine import DuckDBEngine
 from sparseeinsum.errors import CatalogueError, DataError, EngineError, PlanError, ShapeError
 from sparseeinsum.pipeline import planning, supplied_plans
 from sparseeinsum.pipeline.supplied_plans import SuppliedPlan

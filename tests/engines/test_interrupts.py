@@ -13,7 +13,7 @@ import pytest
 from psycopg import errors
 
 import sparseeinsum as se
-from sparseeinsum.engines.interrupts import interruptible
+from sparseeinsum.engines.duckdb.interrupts import interruptible
 
 INTERRUPTED = """
 import os, signal, threading

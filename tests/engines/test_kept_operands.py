@@ -9,7 +9,7 @@ from indexing import compress_wherever_possible
 from numpy.typing import NDArray
 
 import sparseeinsum as se
-from sparseeinsum.engines.duckdb_prepared import DuckDBCollectedQuery, DuckDBPreparedQuery
+from sparseeinsum.engines.duckdb.duckdb_prepared import DuckDBCollectedQuery, DuckDBPreparedQuery
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.pipeline.loops import loop

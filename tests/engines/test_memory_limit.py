@@ -18,8 +18,8 @@ from random_programs import cases
 from random_runs import random_runs
 
 import sparseeinsum as se
-from sparseeinsum.engines.duckdb import DuckDBEngine
-from sparseeinsum.engines.duckdb_opening import open_duckdb
+from sparseeinsum.engines.duckdb.duckdb_engine import DuckDBEngine
+from sparseeinsum.engines.duckdb.duckdb_opening import open_duckdb
 from sparseeinsum.engines.memory_limit import limited_memory, memory_guard
 from sparseeinsum.render.sql_statement import SqlStatement
 
@@ -138,7 +138,7 @@ class TestSettingsOfOthers:
     ) -> None:
         engine = open_duckdb(product.connection)
         before = TestSettings.of(product)
-        monkeypatch.setattr("sparseeinsum.engines.duckdb_settings._FLUSHED_BYTES", "no size in ")
+        monkeypatch.setattr("sparseeinsum.engines.duckdb.settings._FLUSHED_BYTES", "no size in ")
         with pytest.raises(se.EngineError, match="no size"), engine.memory_limited_to(50_000_000, threads=1):
             pass
         assert TestSettings.of(product) == before

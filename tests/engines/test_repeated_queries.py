@@ -1,14 +1,11 @@
 """Queries that runs repeat are prepared, and see all changes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import duckdb
 import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.engines.duckdb_prepared import RepeatedQueries
+from sparseeinsum.engines.duckdb.duckdb_prepared import RepeatedQueries
 from sparseeinsum.errors import EngineError
 
 pytestmark = pytest.mark.engines("duckdb", reason="its prepared statements")
@@ -18,15 +15,7 @@ NUMBER = "SELECT txid_current(), current_setting('threads'), current_database()"
 
 
 def repeated_queries(db: se.Database) -> RepeatedQueries:
-    return RepeatedQueries(db.connection, translated)
-
-
-@contextmanager
-def translated(text: str) -> Iterator[str]:
-    try:
-        yield text
-    except duckdb.Error as error:
-        raise EngineError(str(error), text) from error
+    return RepeatedQueries(db.connection)
 
 
 def prepared_names(connection: duckdb.DuckDBPyConnection) -> set[str]:

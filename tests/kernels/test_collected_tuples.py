@@ -14,7 +14,7 @@ from sql_errors import expect_error
 
 import sparseeinsum as se
 from sparseeinsum.algebra.schemas import Schema
-from sparseeinsum.engines.collected_tuples import table_in_memory
+from sparseeinsum.engines.duckdb.collected_tuples import table_in_memory
 from sparseeinsum.kernels.duckdb.library import require_library
 from sparseeinsum.language.tensors import DEMOTED, Axis, Decomposition, Tensor
 

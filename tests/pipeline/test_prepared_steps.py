@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.engines.duckdb import DuckDBEngine
+from sparseeinsum.engines.duckdb.duckdb_engine import DuckDBEngine
 from sparseeinsum.errors import StepError
 from sparseeinsum.pipeline.loops import loop, state_tables
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements

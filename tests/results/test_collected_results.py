@@ -19,7 +19,7 @@ from random_runs import random_runs
 
 import sparseeinsum as se
 from sparseeinsum.algebra.translate import delivered_relation
-from sparseeinsum.engines import collected_tuples
+from sparseeinsum.engines.duckdb import collected_tuples
 from sparseeinsum.kernels.duckdb.library import require_library
 
 pytestmark = pytest.mark.engines("duckdb", reason="the client reads memory of its own process")

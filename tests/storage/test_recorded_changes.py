@@ -18,7 +18,7 @@ from random_runs import random_runs
 from sqlglot import exp
 
 import sparseeinsum as se
-from sparseeinsum.engines import duckdb_changes
+from sparseeinsum.engines.duckdb import recorded_changes
 from sparseeinsum.statistics.scan_cache import ChangeToken
 
 PROGRAM = "Y[i] = sum(A[i, j] * X[j])"
@@ -258,6 +258,6 @@ def test_many_changes_change_the_token() -> None:
             expected = MATRIX.copy()
             expected[3, 0] = database.connection.execute("SELECT val FROM A WHERE i = 3 AND j = 0").fetchall()[0][0]
             np.testing.assert_array_equal(database.run(PROGRAM)["Y"].to_numpy(), expected @ VECTOR)
-        few, many = 0, duckdb_changes._FEW_CHANGES + 1  # rows of the log, as DuckDB estimates them
-        summary = duckdb_changes._changes(database._engine.rows, log, many)
-        assert duckdb_changes._changes(database._engine.rows, log, few) == summary
+        few, many = 0, recorded_changes._FEW_CHANGES + 1  # rows of the log, as DuckDB estimates them
+        summary = recorded_changes._changes(database._engine.rows, log, many)
+        assert recorded_changes._changes(database._engine.rows, log, few) == summary

@@ -1,7 +1,7 @@
 """Engines: DuckDB, embedded in this process."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import duckdb
@@ -10,13 +10,12 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.absent_features import NoRoles, OneMachine
-from sparseeinsum.engines.arrow_batches import batch_rows
 from sparseeinsum.engines.byte_sizes import parse_bytes
-from sparseeinsum.engines.claims import claimed_in_process
-from sparseeinsum.engines.collected_tuples import ELEMENT_BYTES, table_in_memory, text_in_memory
-from sparseeinsum.engines.duckdb_changes import can_record_changes, change_tokens, recorded_table, start_recording
-from sparseeinsum.engines.duckdb_freed_rows import free_rows
-from sparseeinsum.engines.duckdb_prepared import (
+from sparseeinsum.engines.duckdb import casts
+from sparseeinsum.engines.duckdb.arrow_batches import batch_rows
+from sparseeinsum.engines.duckdb.claims import claimed_in_process
+from sparseeinsum.engines.duckdb.collected_tuples import ELEMENT_BYTES, table_in_memory, text_in_memory
+from sparseeinsum.engines.duckdb.duckdb_prepared import (
     DuckDBAdaptingQuery,
     DuckDBCollectedQuery,
     DuckDBPreparedQuery,
@@ -24,15 +23,24 @@ from sparseeinsum.engines.duckdb_prepared import (
     DuckDBSuppliedTable,
     RepeatedQueries,
 )
-from sparseeinsum.engines.duckdb_progress import measured_progress
-from sparseeinsum.engines.duckdb_relations import catalogue_columns, has_relation, own_tables, relations_named
-from sparseeinsum.engines.duckdb_replacement import replace_in_passes
-from sparseeinsum.engines.duckdb_settings import DuckDBSettings
-from sparseeinsum.engines.duckdb_transactions import CAPACITY, DuckDBTransactions
+from sparseeinsum.engines.duckdb.freed_rows import free_rows
+from sparseeinsum.engines.duckdb.query_optimizer import optimize, optimized_unless
+from sparseeinsum.engines.duckdb.query_progress import measured_progress
+from sparseeinsum.engines.duckdb.recorded_changes import (
+    can_record_changes,
+    change_tokens,
+    recorded_table,
+    start_recording,
+)
+from sparseeinsum.engines.duckdb.registered_views import registered_view
+from sparseeinsum.engines.duckdb.relations import catalogue_columns, has_relation, own_tables, relations_named
+from sparseeinsum.engines.duckdb.settings import DuckDBSettings
+from sparseeinsum.engines.duckdb.table_replacement import empty_table, replace_in_passes
+from sparseeinsum.engines.duckdb.transactions import CAPACITY, DuckDBTransactions
+from sparseeinsum.engines.duckdb.translated_errors import translated_errors
 from sparseeinsum.engines.engine import Column, DatabaseRelation
 from sparseeinsum.engines.kept_memory import KeptMemory
 from sparseeinsum.engines.prepared import PlannedQuery, PreparedQuery, SuppliedTable, TransactionMark
-from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import require_library
@@ -40,11 +48,9 @@ from sparseeinsum.kernels.duckdb.sql_functions import REQUEST_FUNCTION
 from sparseeinsum.render.dialects import DUCKDB, Dialect, write_sql
 from sparseeinsum.render.sql_statement import SqlStatement, create_table_as
 from sparseeinsum.render.table_distribution import TableDistribution
-from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 
 _ROWS = temporary_name("rows")
-_INTERRUPTED = "Query interrupted"
 # Rows of the largest result of a prepared query: threads convert those of other queries to Arrow together, which takes
 # less time from then on, although DuckDB plans such a query whenever it runs.
 _MOST_PREPARED = 200_000
@@ -62,7 +68,7 @@ class DuckDBEngine(OneMachine, NoRoles):
         self._is_owned = is_owned
         self.scans = ScanCache()
         self._settings = DuckDBSettings(self.rows, self.another_connection)
-        self._repeated = RepeatedQueries(connection, self._translating_errors)
+        self._repeated = RepeatedQueries(connection)
         self._transactions = DuckDBTransactions(connection, self._repeated.rows, self.execute)
         self.kept_memory = KeptMemory(require_library)
 
@@ -78,17 +84,17 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def rows(self, statement: exp.Expr | str) -> Sequence[tuple[object, ...]]:
         """Run a query and return all its rows."""
-        with self._translating_errors(statement) as text:
+        with translated_errors(statement) as text:
             return self.connection.execute(text).fetchall()
 
     def execute(self, statement: exp.Expr | str) -> None:
         """Run a statement and ignore its rows."""
-        with self._translating_errors(statement) as text:
+        with translated_errors(statement) as text:
             self.connection.execute(text)
 
     def arrow(self, statement: exp.Expr | str, row_bytes: int = 0) -> pa.Table:
         """Run a query and return its result as an Arrow table; it takes least time if rows have about so many bytes."""
-        with self._translating_errors(statement) as text:
+        with translated_errors(statement) as text:
             return self.connection.sql(text).to_arrow_table(batch_rows(row_bytes))
 
     def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
@@ -101,12 +107,12 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def batches(self, statement: exp.Expr | str, rows: int) -> Iterator[pa.Table]:
         """Yield the result of a query in tables of `rows` rows while it is computed: at least one, perhaps empty."""
-        with self._translating_errors(statement) as text:
+        with translated_errors(statement) as text:
             reader = self.connection.sql(text).to_arrow_reader(rows)
         try:
             yield reader.schema.empty_table()
             while True:
-                with self._translating_errors(text):
+                with translated_errors(text):
                     batch = next(reader, None)
                 if batch is None:
                     return
@@ -155,7 +161,7 @@ class DuckDBEngine(OneMachine, NoRoles):
         self, table: exp.Table, rows: pa.Table, distribution: TableDistribution | None = None
     ) -> TableState | None:
         """Create a permanent table from an Arrow table, or replace the table of that name."""
-        with self._registered_view(rows, _ROWS):
+        with registered_view(self.connection, rows, _ROWS):
             if can_record_changes(self.rows):
                 return self._replace_recorded(table, f"SELECT * FROM {_ROWS}")[1]
             self.replace_table(table, exp.select("*").from_(_ROWS))
@@ -170,7 +176,7 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def supplied_table(self, name: str, rows: pa.Table) -> DuckDBSuppliedTable:
         """Make a relation of this connection whose rows the client supplies; those of `rows` at first."""
-        with self._translating_errors(f"-- supply {name}"):
+        with translated_errors(f"-- supply {name}"):
             return DuckDBSuppliedTable(self.connection, name, rows)
 
     def prepared_query(
@@ -178,8 +184,8 @@ class DuckDBEngine(OneMachine, NoRoles):
     ) -> DuckDBPreparedQuery:
         """Prepare a query under a name that no other one of this connection has."""
         text = query if isinstance(query, str) else write_sql(query, self.dialect)
-        with self._optimized_unless(is_small):
-            return DuckDBPreparedQuery(self.connection, self._translating_errors, name, text)
+        with optimized_unless(self.connection, is_small):
+            return DuckDBPreparedQuery(self.connection, name, text)
 
     def prepared_tuples(
         self,
@@ -202,38 +208,20 @@ class DuckDBEngine(OneMachine, NoRoles):
         if text is None:
             prepared = self.prepared_query(name, statement.text, supplied, is_small)
             return DuckDBAdaptingQuery(prepared, _MOST_PREPARED, planned)
-        with self._optimized_unless(is_small):
-            return DuckDBCollectedQuery(self.connection, self._translating_errors, name, text, schema)
-
-    @contextmanager
-    def _optimized_unless(self, is_small: bool) -> Iterator[None]:
-        """Prepare what is small as it is written, since DuckDB binds and optimises again whatever it has optimised."""
-        optimizes = self.optimize(False) if is_small else None
-        try:
-            yield
-        finally:
-            if optimizes is not None:
-                self.optimize(optimizes)
+        with optimized_unless(self.connection, is_small):
+            return DuckDBCollectedQuery(self.connection, name, text, schema)
 
     def prepared_write(self, name: str, statement: str) -> DuckDBPreparedWrite:
         """Prepare an INSERT, UPDATE or DELETE under a name that no other statement of this connection has."""
-        return DuckDBPreparedWrite(self.connection, self._translating_errors, name, statement)
+        return DuckDBPreparedWrite(self.connection, name, statement)
 
     def optimize(self, enabled: bool) -> bool:
         """Optimise statements of this connection, or run them as they are written; return whether it did before."""
-        ((before,),) = self.rows("SELECT current_setting('enable_optimizer')")
-        self.execute(f"SET enable_optimizer = {str(enabled).lower()}")
-        return bool(before)
+        return optimize(self.connection, enabled)
 
     def empty_table(self, table: exp.Table) -> None:
         """Replace a table by an empty one: a scan reads rows that DELETE has removed."""
-        no_rows = exp.select("*").from_(table.copy()).limit(0)
-        if table.db == self.dialect.temporary_schema:
-            create = create_table_as(table, no_rows)
-            create.set("replace", True)
-            self.execute(create)
-        else:
-            self.replace_table(table, no_rows, records_changes=True)
+        empty_table(self, table)
 
     def free_rows(self, table: exp.Table) -> None:
         """Free what the rows of a table take: DROP and DELETE would do so only when the transaction ends."""
@@ -256,7 +244,7 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def columns(self, query: exp.Expr | str) -> list[Column]:
         """Return the columns of a query without running it."""
-        with self._translating_errors(query) as text:
+        with translated_errors(query) as text:
             relation = self.connection.sql(text)
             return [
                 Column(name, str(sql_type)) for name, sql_type in zip(relation.columns, relation.types, strict=True)
@@ -264,23 +252,9 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def columns_of(self, table: exp.Table) -> list[Column] | None:
         """Return the columns of a table or view; None if it does not exist."""
-        with self._translating_errors(f"-- look for {table}"):
+        with translated_errors(f"-- look for {table}"):
             exists = has_relation(self.connection, table)
         return self.columns(exp.select("*").from_(table.copy())) if exists else None
-
-    @contextmanager
-    def _translating_errors(self, statement: exp.Expr | str) -> Iterator[str]:
-        """Yield the text of a statement, and raise errors of the driver as EngineError."""
-        text = statement if isinstance(statement, str) else write_sql(statement, self.dialect)
-        check_text(text)
-        try:
-            yield text
-        except (duckdb.Error, OSError, pa.ArrowException) as error:  # a reader has errors of Arrow's own
-            raise EngineError(str(error), text) from error
-        except RuntimeError as error:  # DuckDB reports Ctrl-C in this way
-            if str(error) != _INTERRUPTED:
-                raise
-            raise KeyboardInterrupt from None
 
     def state_token(self) -> object:
         """Return the token of the open reading transaction; None if there is none."""
@@ -329,7 +303,7 @@ class DuckDBEngine(OneMachine, NoRoles):
     @contextmanager
     def another_connection(self) -> Iterator["DuckDBEngine"]:
         """Open another connection to the same database, which sees committed data even if this connection failed."""
-        with self._translating_errors("-- open another connection"):
+        with translated_errors("-- open another connection"):
             cursor = self.connection.cursor()
         try:
             yield DuckDBEngine(cursor, is_owned=False, place=self.place)
@@ -344,28 +318,18 @@ class DuckDBEngine(OneMachine, NoRoles):
         """
         if isinstance(rows, pa.RecordBatchReader):
             table = exp.table_(name, db=self.dialect.temporary_schema)
-            with self._registered_view(rows, _ROWS):
+            with registered_view(self.connection, rows, _ROWS):
                 self.create_temporary(table, exp.select("*").from_(_ROWS))
             yield table
             self.execute(exp.Drop(tables=[table.copy()], kind="TABLE"))
             return
-        with self._registered_view(rows, name):
+        with registered_view(self.connection, rows, name):
             yield exp.table_(name)
-
-    @contextmanager
-    def _registered_view(self, rows: object, name: str) -> Iterator[None]:
-        with self._translating_errors(f"-- register {name}"):
-            self.connection.register(name, rows)
-        try:
-            yield
-        finally:
-            with suppress(duckdb.Error):  # if the transaction failed; its end unregisters the view
-                self.connection.unregister(name)
 
     def has_relation(self, relation: object) -> bool:
         """Return whether a relation of DuckDB's Python API belongs to this database."""
         try:
-            with self._registered_view(relation, _ROWS):
+            with registered_view(self.connection, relation, _ROWS):
                 return True
         except EngineError:
             return False
@@ -377,7 +341,7 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def catalogue_columns(self, schema: str, name: str) -> Mapping[str, str] | None:
         """Return the columns of a table of the catalogue with their types; None if it does not exist."""
-        with self._translating_errors("-- look for a table"):
+        with translated_errors("-- look for a table"):
             return catalogue_columns(self.connection, schema, name, self._transactions.database)
 
     def is_conflict(self, error: EngineError) -> bool:
@@ -386,7 +350,7 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def relations_named(self, name: str) -> Sequence[DatabaseRelation]:
         """Return the relations that a name without a schema may refer to; the first is the one that it refers to."""
-        with self._translating_errors(f"-- look for {name}"):
+        with translated_errors(f"-- look for {name}"):
             return relations_named(self.connection, name)
 
     def is_out_of_memory_error(self, error: EngineError) -> bool:
@@ -395,13 +359,11 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     def overflows_float32(self, value: exp.Expr) -> exp.Expr:
         """Return a condition: a finite number of type DOUBLE becomes infinite as a float32."""
-        return exp.TryCast(this=value, to=number_type("float32")).is_(exp.null())
+        return casts.overflows_float32(value)
 
     def is_changed_by_cast(self, value: exp.Expr, sql_type: str, dtype: str) -> exp.Expr:
         """Return a condition: `value` of type `sql_type` differs after a cast to `dtype`."""
-        cast = exp.TryCast(this=value.copy(), to=type_named(stored_type(dtype, is_scalar=True)))
-        back = exp.TryCast(this=cast, to=exp.DataType.build(sql_type, dialect=self.dialect_name))
-        return exp.NullSafeNEQ(this=back, expression=value)
+        return casts.is_changed_by_cast(value, sql_type, dtype)
 
     def memory_limit(self) -> int:
         """Return how many bytes the database may use."""

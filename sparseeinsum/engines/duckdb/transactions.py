@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import duckdb
 
-from sparseeinsum.engines.duckdb_changes import Rows
-from sparseeinsum.engines.interrupts import interruptible
+from sparseeinsum.engines.duckdb.interrupts import interruptible
+from sparseeinsum.engines.duckdb.reading_state import ReadingState
+from sparseeinsum.engines.duckdb.recorded_changes import Rows
 from sparseeinsum.engines.prepared import TransactionMark
-from sparseeinsum.engines.reading_state import ReadingState
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import stop_kernels
 

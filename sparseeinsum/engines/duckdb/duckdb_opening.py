@@ -5,7 +5,7 @@ from pathlib import Path
 
 import duckdb
 
-from sparseeinsum.engines.duckdb import DuckDBEngine
+from sparseeinsum.engines.duckdb.duckdb_engine import DuckDBEngine
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.devices import set_device_of_environment
 from sparseeinsum.kernels.duckdb.library import require_library

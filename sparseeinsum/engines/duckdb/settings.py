@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sparseeinsum.engines.byte_sizes import restorable_size
-from sparseeinsum.engines.duckdb_changes import Rows
+from sparseeinsum.engines.duckdb.recorded_changes import Rows
 from sparseeinsum.errors import EngineError
 from sparseeinsum.kernels.duckdb.library import single_threaded_products
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from itertools import count
 
 import duckdb
@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
-from sparseeinsum.engines.collected_tuples import table_in_memory
+from sparseeinsum.engines.duckdb.collected_tuples import table_in_memory
+from sparseeinsum.engines.duckdb.translated_errors import translated_errors
 from sparseeinsum.engines.prepared import PreparedQuery
 from sparseeinsum.engines.temporary_names import temporary_name
 from sparseeinsum.kernels.duckdb.library import require_library
-
-ErrorTranslation = Callable[[str], AbstractContextManager[str]]  # of errors that a statement raises in the context
 
 _ELEMENTS = {  # of arrays in results
     "DOUBLE": pa.float64(),
@@ -63,14 +62,11 @@ class DuckDBSuppliedTable:
 class _PreparedStatement:
     """A prepared statement of a DuckDB connection; DuckDB plans it again after changes of the schema."""
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation, name: str, statement: str
-    ) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, statement: str) -> None:
         self._connection = connection
-        self._translating_errors = translating_errors
         self._name = name
         self._statement = statement
-        with translating_errors(statement):
+        with translated_errors(statement):
             connection.execute(f"PREPARE {name} AS {statement}")
 
     def drop(self) -> None:
@@ -90,7 +86,7 @@ class DuckDBPreparedQuery(_PreparedStatement):
 
         Arrays are converted here, since DuckDB begins more transactions to convert their types to those of Arrow.
         """
-        with self._translating_errors(self._statement):
+        with translated_errors(self._statement):
             result = self._connection.execute(f"EXECUTE {self._name}")
             types = {name: str(sql_type) for name, sql_type, *_ in result.description}
             elements = {name: _ELEMENTS.get(kind[:-2]) for name, kind in types.items() if kind.endswith("]")}
@@ -155,17 +151,16 @@ class DuckDBCollectedQuery(_PreparedStatement):
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        translating_errors: ErrorTranslation,
         name: str,
         statement: str,
         schema: Schema,
     ) -> None:
-        super().__init__(connection, translating_errors, name, statement)
+        super().__init__(connection, name, statement)
         self._schema = schema
 
     def arrow(self) -> pa.Table:
         """Run the query and return its result as an Arrow table."""
-        with self._translating_errors(self._statement):
+        with translated_errors(self._statement):
             ((handle,),) = self._connection.execute(f"EXECUTE {self._name}").fetchall()
         return table_in_memory(require_library(), handle, self._schema)
 
@@ -175,7 +170,7 @@ class _PreparedRows(_PreparedStatement):
 
     def rows(self) -> Sequence[tuple[object, ...]]:
         """Run the query and return all its rows."""
-        with self._translating_errors(self._statement):
+        with translated_errors(self._statement):
             return self._connection.execute(f"EXECUTE {self._name}").fetchall()
 
 
@@ -185,27 +180,25 @@ class RepeatedQueries:
     DuckDB takes longer to bind its table functions, such as duckdb_tables(), than to call them.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, translating_errors: ErrorTranslation) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Start without a prepared query.
 
         Args:
             connection: The connection on which queries run; others may prepare queries on it, too.
-            translating_errors: As for every prepared statement.
         """
         self._connection = connection
-        self._translating_errors = translating_errors
         self._prepared: dict[str, _PreparedRows | None] = {}  # by query; None of one that ran once
 
     def rows(self, query: str) -> Sequence[tuple[object, ...]]:
         """Run a query and return all its rows."""
         if query not in self._prepared:
             self._prepared[query] = None
-            with self._translating_errors(query):
+            with translated_errors(query):
                 return self._connection.execute(query).fetchall()
         prepared = self._prepared[query]
         if prepared is None:
             name = temporary_name(f"repeated_{next(_NUMBERS)}")
-            prepared = _PreparedRows(self._connection, self._translating_errors, name, query)
+            prepared = _PreparedRows(self._connection, name, query)
         # Only one that has run is kept: somebody may have removed it, so that it fails.
         self._prepared[query] = None
         rows = prepared.rows()
@@ -218,7 +211,7 @@ class DuckDBPreparedWrite(_PreparedStatement):
 
     def run(self) -> int:
         """Run the statement; return how many rows it wrote."""
-        with self._translating_errors(self._statement):
+        with translated_errors(self._statement):
             row = self._connection.execute(f"EXECUTE {self._name}").fetchone()
         assert row is not None
         return int(row[0])

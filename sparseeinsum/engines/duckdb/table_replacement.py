@@ -1,4 +1,4 @@
-"""Engines: a table of DuckDB that several queries fill, and that takes the place of another one."""
+"""Engines: tables of DuckDB that take the place of others: those that several queries fill, and empty ones."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.temporary_names import temporary_name
+from sparseeinsum.render.sql_statement import create_table_as
 
 
 def replace_in_passes(engine: Engine, table: exp.Table, queries: Sequence[exp.Select]) -> int:
@@ -19,3 +20,14 @@ def replace_in_passes(engine: Engine, table: exp.Table, queries: Sequence[exp.Se
     name = exp.AlterRename(this=exp.table_(table.this.copy()))
     engine.execute(exp.Alter(this=new, kind="TABLE", actions=[name]))
     return count
+
+
+def empty_table(engine: Engine, table: exp.Table) -> None:
+    """Replace a table by an empty one with the same columns."""
+    no_rows = exp.select("*").from_(table.copy()).limit(0)
+    if table.db != engine.dialect.temporary_schema:
+        engine.replace_table(table, no_rows, records_changes=True)
+        return
+    create = create_table_as(table, no_rows)
+    create.set("replace", True)
+    engine.execute(create)

@@ -1,4 +1,4 @@
-"""DuckDB: frees the memory of rows before the end of the transaction that wrote them."""
+"""Engines: frees the memory of rows of DuckDB before the end of the transaction that wrote them."""
 
 from collections.abc import Callable, Sequence
 
