@@ -7,7 +7,8 @@ from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import update_callback
-from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.logical_types import destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.vector_memory import new_vector_memory
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     compute_batch_rows,
@@ -165,13 +166,10 @@ def _array_bytes(size, item_bytes):
 @njit
 def _allocate(descriptor, state, size_bytes):
     """Allocate memory for a state's array, as a vector if the array is to be resident; 0 if there is not enough."""
-    memory = malloc(size_bytes)
-    if descriptor[d.ELEMENT_TYPE] == 0 or memory == 0:
-        return memory
-    free(memory)  # there is enough: DuckDB would end the process if its own allocation failed
-    item_bytes = descriptor[d.RESULT_BYTES]
-    capacity = (size_bytes + item_bytes - 1) // item_bytes
-    return get_data(create_vector(descriptor[d.ELEMENT_TYPE], capacity, state.ctypes.data + 8 * _STATE_OWNER))
+    if descriptor[d.ELEMENT_TYPE] == 0:
+        return malloc(size_bytes)
+    memory, state[_STATE_OWNER] = new_vector_memory(descriptor[d.ELEMENT_TYPE], descriptor[d.RESULT_BYTES], size_bytes)
+    return memory
 
 
 @njit

@@ -3,8 +3,8 @@
 from numba import njit, types
 
 from sparseeinsum.kernels import collection as c
-from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
-from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, free, get_data, malloc, use_large_pages, word
+from sparseeinsum.kernels.compiled.duckdb.vector_memory import free_vector, new_vector_memory
+from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, free, malloc, word
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 
@@ -52,19 +52,10 @@ def chunk_with_room(state, tuples, elements, item_bytes):
 
 @njit
 def _allocate(size):
-    """Return memory of a chunk, 0 if there is not enough, and the vector of DuckDB that owns it, 0 if none does.
-
-    DuckDB's allocator keeps large memory for a while after it is freed: the next run need not wait until the system has
-    cleared other pages, which takes longer than to write them.
-    """
-    memory = malloc(size)
-    if memory == 0 or size < LARGE_PAGE:
-        return memory, word(0)
-    vector = create_vector(BIGINT, (size + 7) // 8, memory)  # there is enough, or DuckDB would end the process
-    free(memory)
-    chunk = get_data(vector)
-    use_large_pages(chunk, size)
-    return chunk, vector
+    """Return memory of a chunk, 0 if there is not enough, and the vector of DuckDB that owns it, 0 if none does."""
+    if size < LARGE_PAGE:
+        return malloc(size), word(0)
+    return new_vector_memory(BIGINT, 8, size)
 
 
 @njit
@@ -72,12 +63,8 @@ def _free(chunk):
     owner = array_at(chunk, c.CHUNK_WORDS, word)[c.OWNER]
     if owner == 0:
         free(chunk)
-        return
-    place = malloc(8)
-    if place != 0:
-        array_at(place, 1, word)[0] = owner
-        destroy_vector(place)
-        free(place)
+    else:
+        free_vector(owner)
 
 
 @njit

@@ -21,17 +21,14 @@ from sparseeinsum.kernels.compiled.duckdb.entry_chunks import (
     positions_of,
     rows_of,
 )
-from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.logical_types import destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.vector_memory import new_vector_memory
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
-    LARGE_PAGE,
     argument_is_valid,
-    free,
     get_data,
     has_no_nulls,
     integer_at,
-    malloc,
     set_null,
-    use_large_pages,
     value_address,
     word,
 )
@@ -203,18 +200,13 @@ def _compress(descriptor, state):
     size = _block_bytes(state, item_bytes)
     if size > descriptor[d.LIMIT_BYTES]:
         return d.RESULT_TOO_LARGE
-    memory = malloc(size)
-    if memory == 0:
-        return d.OUT_OF_MEMORY
-    free(memory)  # there is enough: DuckDB would end the process if its own allocation failed
-    elements = (size + 7) // 8
     if state[c.OWNER] == 0:
-        block = get_data(create_vector(BIGINT, elements, state.ctypes.data + 8 * c.OWNER))
-        if size >= LARGE_PAGE:
-            use_large_pages(block, size)
+        block, state[c.OWNER] = new_vector_memory(BIGINT, 8, size)
+        if block == 0:
+            return d.OUT_OF_MEMORY
         _fill_block(state, block, item_bytes)
         free_chunks(state)
-    state[c.HANDLE] = publish(state[c.OWNER], elements, c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE])
+    state[c.HANDLE] = publish(state[c.OWNER], (size + 7) // 8, c.COMPRESSED_TYPE + descriptor[d.ELEMENT_TYPE])
     return d.TOO_MANY_RESIDENTS if state[c.HANDLE] == 0 else 0
 
 

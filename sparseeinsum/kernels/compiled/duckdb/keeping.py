@@ -11,13 +11,12 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.collected_chunks import free_chunks
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.vector_memory import free_vector
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
-    free,
     get_data,
     integer_at,
-    malloc,
     set_null,
     word,
 )
@@ -87,13 +86,7 @@ def release_kept(handle):
         chunk = remove(handle)
         free_chunks(chunk)
         return word(chunk != 0)
-    place = malloc(8)
-    if place == 0:
-        return 0
-    vector = array_at(place, 1, word)
-    vector[0] = remove(handle)
-    is_kept = vector[0] != 0
-    if is_kept:
-        destroy_vector(place)
-    free(place)
-    return word(is_kept)
+    vector = remove(handle)
+    if vector != 0:
+        free_vector(vector)
+    return word(vector != 0)

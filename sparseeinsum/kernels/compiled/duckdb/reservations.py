@@ -12,11 +12,11 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels import reservation as r
 from sparseeinsum.kernels.compiled.duckdb.aggregates import fail
 from sparseeinsum.kernels.compiled.duckdb.callbacks import update_callback
-from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
+from sparseeinsum.kernels.compiled.duckdb.logical_types import destroy_vector
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, unpin
+from sparseeinsum.kernels.compiled.duckdb.vector_memory import new_vector_memory
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
-    LARGE_PAGE,
     argument_is_valid,
     array_of_row,
     copy_number,
@@ -25,7 +25,6 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     integer_at,
     malloc,
     set_null,
-    use_large_pages,
     value_address,
     word,
 )
@@ -99,16 +98,10 @@ def _reserve(descriptor, work, state, index):
     if size_bytes > descriptor[d.LIMIT_BYTES]:
         report(work, size_bytes, descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
-    memory = malloc(size_bytes)
-    if memory == 0:
+    elements, state[r.OWNER] = new_vector_memory(descriptor[d.ELEMENT_TYPE], item_bytes, size_bytes)
+    if elements == 0:
         report(work, size_bytes, 0)
         return d.OUT_OF_MEMORY
-    free(memory)  # there is enough: DuckDB would end the process if its own allocation failed
-    capacity = (size_bytes + item_bytes - 1) // item_bytes
-    vector = create_vector(descriptor[d.ELEMENT_TYPE], capacity, state.ctypes.data + 8 * r.OWNER)
-    elements = get_data(vector)
-    if size_bytes >= LARGE_PAGE:
-        use_large_pages(elements, size_bytes)
     words = array_at(elements + elements_bytes, r.RESERVATION_WORDS, word)
     words[r.ROWS], words[r.SIZE], words[r.FILL] = rows, size, 0
     copy_number(elements + elements_bytes + 8 * r.FILL, value_address(work, _FILL, index, item_bytes), item_bytes)
