@@ -375,7 +375,7 @@ def test_statements_over_views_are_optimized(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_result_that_is_larger_than_expected_is_not_prepared_again(
     db: se.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duckdb_engine, "_MOST_PREPARED", 20)
+    monkeypatch.setattr(duckdb_engine, "MOST_FETCHED", 20)
     made: list[float] = []
     original = DuckDBEngine.tuples
 

@@ -23,6 +23,7 @@ from sparseeinsum.engines.duckdb.duckdb_prepared import (
     DuckDBSuppliedTable,
     RepeatedQueries,
 )
+from sparseeinsum.engines.duckdb.fetched_tables import MOST_FETCHED, fetched_table
 from sparseeinsum.engines.duckdb.freed_rows import free_rows
 from sparseeinsum.engines.duckdb.query_optimizer import optimize, optimized_unless
 from sparseeinsum.engines.duckdb.query_progress import measured_progress
@@ -51,9 +52,6 @@ from sparseeinsum.render.table_distribution import TableDistribution
 from sparseeinsum.statistics.scan_cache import ScanCache, TableState
 
 _ROWS = temporary_name("rows")
-# Rows of the largest result of a prepared query: threads convert those of other queries to Arrow together, which takes
-# less time from then on, although DuckDB plans such a query whenever it runs.
-_MOST_PREPARED = 200_000
 
 
 class DuckDBEngine(OneMachine, NoRoles):
@@ -100,8 +98,11 @@ class DuckDBEngine(OneMachine, NoRoles):
     def tuples(self, statement: SqlStatement, schema: Schema, count: float) -> pa.Table:
         """Run the query of a statement, and return its tuples, about `count`, as an Arrow table."""
         text = text_in_memory(statement, schema, count)
-        if text is None:
+        if text is None and count > MOST_FETCHED:
             return self.arrow(statement.text, ELEMENT_BYTES * schema.list_length)
+        if text is None:
+            with translated_errors(statement.text) as query:
+                return fetched_table(self.connection.execute(query))
         ((handle,),) = self.rows(text)
         return table_in_memory(require_library(), None if handle is None else int(str(handle)), schema)
 
@@ -202,12 +203,12 @@ class DuckDBEngine(OneMachine, NoRoles):
             rows_of_run = partial(self.tuples, statement, schema, rows)
             return PlannedQuery(rows_of_run, reads_filled_tables=False, takes_one_number=False)
 
-        if schema.is_scalar and count > _MOST_PREPARED:
+        if schema.is_scalar and count > MOST_FETCHED:
             return planned(count)
         text = text_in_memory(statement, schema, count)
         if text is None:
             prepared = self.prepared_query(name, statement.text, supplied, is_small)
-            return DuckDBAdaptingQuery(prepared, _MOST_PREPARED, planned)
+            return DuckDBAdaptingQuery(prepared, MOST_FETCHED, planned)
         with optimized_unless(self.connection, is_small):
             return DuckDBCollectedQuery(self.connection, name, text, schema)
 

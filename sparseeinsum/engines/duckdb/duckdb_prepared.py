@@ -1,6 +1,5 @@
 """Engines: rows that the client supplies to DuckDB, and prepared queries."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
@@ -13,6 +12,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.duckdb.collected_tuples import table_in_memory
+from sparseeinsum.engines.duckdb.fetched_tables import fetched_table
 from sparseeinsum.engines.duckdb.translated_errors import translated_errors
 from sparseeinsum.engines.prepared import PreparedQuery
 from sparseeinsum.engines.temporary_names import temporary_name
@@ -25,10 +25,6 @@ _ELEMENTS = {  # of arrays in results
     "INTEGER": pa.int32(),
     "BOOLEAN": pa.bool_(),
 }
-
-# One more copy of a result takes less time than what DuckDB proposes instead, which is to plan the query again.
-warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning, __name__.replace(".", r"\."))
-
 
 _NUMBERS = count()  # of the prepared statements of all engines: several may have one connection
 
@@ -91,7 +87,7 @@ class DuckDBPreparedQuery(_PreparedStatement):
             types = {name: str(sql_type) for name, sql_type, *_ in result.description}
             elements = {name: _ELEMENTS.get(kind[:-2]) for name, kind in types.items() if kind.endswith("]")}
             if None in elements.values():
-                return result.to_arrow_table()
+                return fetched_table(result)
             columns = result.fetchnumpy()
             arrays = {
                 name: _lists(np.asarray(column), elements[name]) if name in elements else pa.array(column)
