@@ -34,6 +34,10 @@ def results_read_in_parallel(
     one_process: set[str] = set()  # results that one process computes
     chosen: set[str] = set()
     for definition in definitions:
+        read = [operand.tensor for operand in definition.step.einsum.operands]
+        if not one_process.isdisjoint(_handed_over(definition, by_name)):  # which computes this EinSum, too
+            one_process.add(definition.name)
+            continue
         chosen |= {
             name
             for name in _single_tuple_operands(definition)
@@ -41,12 +45,12 @@ def results_read_in_parallel(
             and name not in staged
             and _saved_seconds(steps[name].seconds, model) > _TABLE_COST.seconds(steps[name], model)
         }
-        read = [operand.tensor for operand in definition.step.einsum.operands]
         seconds = definition.step.join_seconds + definition.step.aggregation_seconds
         if len(read) == 2 and seconds >= _MIN_JOIN_SECONDS:
             saved = _saved_seconds(seconds, model)
-            read_in_parts = one_process.difference(_handed_over(definition, by_name)).intersection(read)
-            chosen |= {name for name in read_in_parts if saved > _TABLE_COST.seconds(steps[name], model)}
+            chosen |= {
+                name for name in one_process.intersection(read) if saved > _TABLE_COST.seconds(steps[name], model)
+            }
             one_process -= chosen
         if definition.name not in staged and (_forms_groups(definition) or not one_process.isdisjoint(read)):
             one_process.add(definition.name)

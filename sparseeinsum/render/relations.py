@@ -129,7 +129,7 @@ class Renderer:
             else self._operand_source(relation, operand)
             for number, operand in enumerate(relation.inputs)
         ]
-        computed = kernel_select_of(relation, sources, self.dialect, reads_rows(relation, self.dialect, self.kept))
+        computed = kernel_select_of(relation, sources, self.dialect, self._reads_rows(relation))
         if computed is not None:
             return self._add_block(computed.block(name, comment), relation.schema, is_joined=False)
         if is_cross_join(relation):
@@ -146,9 +146,17 @@ class Renderer:
 
     def _operand_source(self, relation: Contract, operand: Relation) -> SelectSource:
         """What to select from to read an operand of an EinSum."""
-        if isinstance(operand, Compress) and reads_rows(relation, self.dialect, self.kept):
+        if isinstance(operand, Compress) and self._reads_rows(relation):
             return self._rows_source(operand)
         return self.source(operand)
+
+    def _reads_rows(self, relation: Contract) -> bool:
+        """As `reads_rows`; entries that a kernel computes row by row are read as a value, which takes less time."""
+        if not reads_rows(relation, self.dialect, self.kept):
+            return False
+        compressed = relation.inputs[relation.compressed[0]]
+        assert isinstance(compressed, Compress)
+        return not isinstance(compressed.input, Computed) or self._handed_over(compressed) is None
 
     def _rows_source(self, relation: Compress) -> SelectSource:
         """Where the entries of every row are read, one row after the other."""

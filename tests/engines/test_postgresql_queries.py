@@ -190,6 +190,25 @@ class TestOrderedEntries:
         for name in outputs:
             np.testing.assert_allclose(results[name].to_numpy(), expected[name], rtol=1e-9, atol=1e-9)
 
+    @pytest.mark.parametrize("dtype", ["float64", "float32"])
+    def test_are_handed_over_without_tuples_or_tables(self, db: se.Database, dtype: str) -> None:
+        """One process computes T and all that reads it, so that tables of other operands would save no time."""
+        rng, nodes, width = np.random.default_rng(0), 6_000, 256
+        adjacency = sp.random_array((nodes, nodes), density=0.005, rng=rng, format="csr").astype(dtype)
+        scaling = sp.diags_array(np.arange(1.0, nodes + 1, dtype=dtype) / nodes).tocoo()
+        features, weights = (rng.standard_normal(shape).astype(dtype) for shape in ((nodes, width), (width, 64)))
+        for name, data in {"A": adjacency, "D": scaling, "X": features, "W": weights}.items():
+            db.tensor(name, data)
+        plan = db.plan(self.PROGRAM, rewrite=False)
+        (statement,) = plan.data.statements.for_run
+        assert statement.text.count("tensor_product_row") == 1
+        assert "ARRAY_AGG" not in statement.text
+        mixed = scaling @ adjacency
+        expected = mixed @ (np.tanh(mixed @ features) @ weights)
+        tolerance = 1e-9 if dtype == "float64" else 1e-3
+        for _ in range(3):
+            np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected, rtol=tolerance, atol=tolerance)
+
 
 class TestWholeProducts:
     PROGRAMS: ClassVar = {
