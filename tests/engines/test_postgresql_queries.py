@@ -208,6 +208,11 @@ class TestOrderedEntries:
         tolerance = 1e-9 if dtype == "float64" else 1e-3
         for _ in range(3):
             np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected, rtol=tolerance, atol=tolerance)
+        with explained(db.connection) as plans:
+            db.run(plan)
+        (last,) = (text for text in plans if "tensor_product_row" in text)
+        assert "tensor_kept" in last  # operands are in memory since earlier runs
+        assert "CTE H" not in last  # and PostgreSQL puts queries that read them into others
 
 
 class TestWholeProducts:
