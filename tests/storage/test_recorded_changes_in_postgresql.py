@@ -216,7 +216,7 @@ def test_bad_rows_of_a_table_that_the_transaction_has_locked(db: se.Database) ->
 
 
 def test_many_changes_take_few_rows(db: se.Database) -> None:
-    """Rows of several changes stand for them all, whichever transaction brings them together; one of 64 does, by chance."""
+    """Rows of several changes stand for them all, whichever transaction joins them; one of 64 does, by chance."""
     db.tensor("A", np.eye(SIZE), axes=["i", "j"], promoted=["i", "j"])
     tokens = set()
     for _ in range(1000):
