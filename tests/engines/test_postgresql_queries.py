@@ -194,7 +194,7 @@ class TestOrderedEntries:
     def test_are_handed_over_without_tuples_or_tables(self, db: se.Database, dtype: str) -> None:
         """One process computes T and all that reads it, so that tables of other operands would save no time."""
         rng, nodes, width = np.random.default_rng(0), 6_000, 256
-        adjacency = sp.random_array((nodes, nodes), density=0.005, rng=rng, format="csr").astype(dtype)
+        adjacency = sp.random_array((nodes, nodes), density=0.005, rng=rng).tocsr().astype(dtype)
         scaling = sp.diags_array(np.arange(1.0, nodes + 1, dtype=dtype) / nodes).tocoo()
         features, weights = (rng.standard_normal(shape).astype(dtype) for shape in ((nodes, width), (width, 64)))
         for name, data in {"A": adjacency, "D": scaling, "X": features, "W": weights}.items():
