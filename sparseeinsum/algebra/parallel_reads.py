@@ -36,7 +36,8 @@ def results_read_in_parallel(
     for definition in definitions:
         read = [operand.tensor for operand in definition.step.einsum.operands]
         if not one_process.isdisjoint(_handed_over(definition, by_name)):  # which computes this EinSum, too
-            one_process.add(definition.name)
+            if definition.name not in staged:
+                one_process.add(definition.name)
             continue
         chosen |= {
             name

@@ -39,6 +39,7 @@ from sparseeinsum.render.compressing_queries import compress_lists_select, compr
 from sparseeinsum.render.contract import ALIASES, contract_select, is_cross_join, is_grouped
 from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
+from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.entry_chain_queries import EntryChainWriter
 from sparseeinsum.render.gathered_rows import (
     array_select,
@@ -123,13 +124,14 @@ class Renderer:
         copied = None if self.dialect.distributes else copied_arrays(relation)
         if copied is not None:  # indices determine the position that the map gives them
             relation = replace(relation, has_single_pairs=True)
+        by_rows = self._reads_rows(relation)
         sources = [
             window_source(copied, self.dialect)
             if number == 0 and copied is not None and copied.label is not None
-            else self._operand_source(relation, operand)
+            else self._operand_source(operand, by_rows)
             for number, operand in enumerate(relation.inputs)
         ]
-        computed = kernel_select_of(relation, sources, self.dialect, self._reads_rows(relation))
+        computed = kernel_select_of(relation, sources, self.dialect, by_rows)
         if computed is not None:
             return self._add_block(computed.block(name, comment), relation.schema, is_joined=False)
         if is_cross_join(relation):
@@ -144,11 +146,9 @@ class Renderer:
         block = Block(name, select, comment, is_aggregated, detects_nonfinite=relation.detects_nonfinite)
         return self._add_block(block, relation.schema, is_joined)
 
-    def _operand_source(self, relation: Contract, operand: Relation) -> SelectSource:
-        """What to select from to read an operand of an EinSum."""
-        if isinstance(operand, Compress) and self._reads_rows(relation):
-            return self._rows_source(operand)
-        return self.source(operand)
+    def _operand_source(self, operand: Relation, by_rows: bool) -> SelectSource:
+        """What to select from to read an operand of an EinSum, whose entries come row by row if `by_rows`."""
+        return self._rows_source(operand) if isinstance(operand, Compress) and by_rows else self.source(operand)
 
     def _reads_rows(self, relation: Contract) -> bool:
         """As `reads_rows`; entries that a kernel computes row by row are read as a value, which takes less time."""
@@ -156,7 +156,7 @@ class Renderer:
             return False
         compressed = relation.inputs[relation.compressed[0]]
         assert isinstance(compressed, Compress)
-        return not isinstance(compressed.input, Computed) or self._handed_over(compressed) is None
+        return self._entries_in_order(compressed) is None
 
     def _rows_source(self, relation: Compress) -> SelectSource:
         """Where the entries of every row are read, one row after the other."""
@@ -300,23 +300,22 @@ class Renderer:
 
     def _without_tuples(self, relation: Compress) -> exp.Select | None:
         """The SELECT that orders entries by row without a tuple for each; None if entries must be read one by one."""
-        match relation.input:
-            case Stored(stored):
-                return self._from_lists(compress_lists_select, relation, stored)
-            case Computed():
-                return self._handed_over(relation)
-        return None
+        if isinstance(relation.input, Stored):
+            return self._from_lists(compress_lists_select, relation, relation.input.source)
+        entries = self._entries_in_order(relation)
+        return None if entries is None else entries.compressed_select(HANDLE_COLUMN)
 
-    def _handed_over(self, relation: Compress) -> exp.Select | None:
-        """The same of entries that a kernel computes row by row; None if they do not come in the order of rows."""
+    def _entries_in_order(self, relation: Compress) -> EntryBytes | None:
+        """The entries of a result, if a kernel computes them row by row, in the order of the rows of a relation."""
+        if not isinstance(relation.input, Computed):
+            return None
         name = self.source(relation.input).table.name
         entries = next((block.entries for block in self.blocks if block.name == name), None)
         if entries is None or entries.dtype != relation.dtype:
             return None
         axes = {axis.name: number for number, axis in enumerate(relation.schema.tensor.axes)}
         order = tuple(tuple(axes[key] for key in keys) for keys in (entries.row_counts, entries.position_counts))
-        is_in_order = order == (relation.row_axes, relation.position_axes)
-        return entries.compressed_select(HANDLE_COLUMN) if is_in_order else None
+        return entries if order == (relation.row_axes, relation.position_axes) else None
 
     def _kept(self, relation: Relation) -> SelectSource:
         """The query of the handle of an operand that is in memory already, or of its only array."""

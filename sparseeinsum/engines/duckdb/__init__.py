@@ -1,1 +1,1 @@
-"""Engines: DuckDB."""
+"""Engines: DuckDB, embedded in this process."""

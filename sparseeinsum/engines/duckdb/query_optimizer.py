@@ -9,7 +9,7 @@ from sparseeinsum.engines.duckdb.translated_errors import translated_errors
 
 
 def optimize(connection: duckdb.DuckDBPyConnection, enabled: bool) -> bool:
-    """As `Engine.optimize`."""
+    """Optimise statements of a connection, or run them as they are written; return whether it did before."""
     with translated_errors(f"SET enable_optimizer = {str(enabled).lower()}") as text:
         ((before,),) = connection.execute("SELECT current_setting('enable_optimizer')").fetchall()
         connection.execute(text)
