@@ -52,7 +52,6 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 from sparseeinsum.statistics.estimate import Statistics
 
 _EMBEDDED = EmbeddedAccounting()
-KEPT_SHARE = 0.5  # of the memory that operands of one run may take, for those that stay
 _POSITION_BYTES = 8  # where in an array a window starts
 
 
@@ -68,6 +67,7 @@ class CostModel:
         accounting: Counts the work that the engine does.
         memory: The memory limit of a run; EinSums that would exceed it are priced in passes.
         resident_bytes: The most bytes of operands that an EinSum may keep in memory and read by index.
+        kept_bytes: The most bytes of operands that stay in memory from run to run.
         has_handles: Whether functions compute many rows at once, and read operands in memory by handles; if not, they
             compute row by row, and a few kernels read operands as values.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
@@ -89,6 +89,7 @@ class CostModel:
     accounting: Accounting = _EMBEDDED
     memory: RunMemory = UNLIMITED
     resident_bytes: float = 0.0
+    kept_bytes: float = 0.0
     has_handles: bool = True
     chains_arrays: bool = False
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
@@ -104,11 +105,6 @@ class CostModel:
     _known_costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
     _known_footprints: dict[tuple[str, Choice], Footprint] = field(default_factory=dict, init=False, repr=False)
     _reader_counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
-
-    @property
-    def kept_bytes(self) -> float:
-        """The most bytes of operands that stay in memory from run to run: at most an eighth of the database's."""
-        return self.resident_bytes * KEPT_SHARE
 
     @property
     def least_operator_seconds(self) -> float:

@@ -200,10 +200,11 @@ class KeptMemory:
         return sum(kept.size_bytes for kept in self._state.kept.values())
 
     def _release_beyond(self, limit_bytes: float) -> None:
-        """Release what was not needed for the longest time, until the rest is within the limit."""
+        """Release what is too large alone, then what was not needed longest, until the rest is within the limit."""
         kept, size = self._state.kept, self.size_bytes
+        too_large = [key for key, alone in kept.items() if alone.size_bytes > limit_bytes]
         while kept and (size > limit_bytes or len(kept) > MOST_KEPT):
-            released = kept.pop(next(iter(kept)))
+            released = kept.pop(too_large.pop() if too_large else next(iter(kept)))
             size -= released.size_bytes
             self._release_all_of([released])
 

@@ -20,7 +20,7 @@ from sparseeinsum.decompose.decomposed_einsum import is_of_numbers
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.eindecomp.objectives import FLOATS
 from sparseeinsum.decompose.memory_footprint import RunMemory
-from sparseeinsum.decompose.model import KEPT_SHARE, CostModel
+from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.decompose.resident_limits import resident_limit
 from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 # Of operands that stay in memory: the first two of four runs put them there, and nobody knows how often a plan runs.
 _LOADS_PER_RUN = 0.5
+_KEPT_SHARE = 0.5  # of the memory that operands of all threads may take, for those that stay
 _WORKERS_PLAN = "sparseeinsum.decompose.eindecomp.workers_plan"
 _REWRITINGS = "sparseeinsum.decompose.eindecomp.rewritings"
 
@@ -269,6 +270,7 @@ def _alternatives(
     memory = data.memory
     limit_bytes = resident_limit(exact.graph, statistics, memory.limit_bytes)
     resident_bytes = _resident_bytes(limit_bytes, memory.threads, engine, options)
+    kept_bytes = limit_bytes * _KEPT_SHARE if resident_bytes else 0.0
     model = CostModel(
         exact.graph,
         statistics,
@@ -276,13 +278,14 @@ def _alternatives(
         cost_constants(engine),
         memory=memory,
         resident_bytes=resident_bytes,
+        kept_bytes=kept_bytes,
         has_handles=engine.dialect.keeps_residents,
         chains_arrays=engine.dialect.chains_arrays and options.workers is None,
         orders=data.orders,
         index_maps={} if engine.dialect.distributes else data.index_maps,
         in_lists=frozenset(name for name, source in data.stored.items() if source.lists is not None),
         of_numbers=frozenset(name for name, tensor in data.inputs.items() if is_of_numbers(tensor.decomposition.tiles)),
-        staying=_staying(data, options, resident_bytes) if engine.dialect.keeps_residents else NOTHING_STAYS,
+        staying=_staying(data, options, kept_bytes) if engine.dialect.keeps_residents else NOTHING_STAYS,
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine, options.objective == FLOATS)
@@ -307,7 +310,7 @@ def _resident_bytes(limit_bytes: float, threads: int, engine: Engine, options: P
     return min(limit_bytes / threads, engine.dialect.largest_gathered or 0.0)
 
 
-def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> StayingOperands:
+def _staying(data: ProgramData, options: PlanOptions, kept_bytes: float) -> StayingOperands:
     """The stored inputs of which operands in memory stay there from run to run, as far as they are small enough."""
     if options.memory_limit is not None:
         return NOTHING_STAYS
@@ -315,9 +318,7 @@ def _staying(data: ProgramData, options: PlanOptions, resident_bytes: float) -> 
     tensors = frozenset(
         name
         for name, source in data.stored.items()
-        if source.is_owned
-        and name not in changing
-        and data.statistics[name].entries * ENTRY_BYTES <= resident_bytes * KEPT_SHARE
+        if source.is_owned and name not in changing and data.statistics[name].entries * ENTRY_BYTES <= kept_bytes
     )
     return StayingOperands(tensors, _LOADS_PER_RUN if options.changing is None else 0.0)
 

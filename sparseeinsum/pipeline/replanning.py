@@ -92,7 +92,8 @@ def planned_with_less(plan: ProgramPlan) -> ProgramPlan | None:
     less = replace(before.memory, planned_share=before.memory.planned_share / 2)
     if plan.options.memory_limit is None or plan.dialect.distributes or less.planned_share < _LEAST_PLANNED_SHARE:
         return None
-    model = replace(before, memory=less, resident_bytes=before.resident_bytes / 2)
+    resident_bytes, kept_bytes = before.resident_bytes / 2, before.kept_bytes / 2
+    model = replace(before, memory=less, resident_bytes=resident_bytes, kept_bytes=kept_bytes)
     alternatives = replace(plan.alternatives, model=model)
     try:
         (decomposed,) = alternatives.preferred(1)

@@ -257,8 +257,10 @@ def put_values_in_place(select: exp.Select, handles: Mapping[str, SelectSource])
         _put_in_place(select, alias, only_value(source))
 
 
-def only_value(source: SelectSource) -> exp.Subquery:
-    """The only value of a source as a subquery, which PostgreSQL computes once, before all rows."""
+def only_value(source: SelectSource) -> exp.Expr:
+    """The only value of a source: where it is in memory, or a subquery, which PostgreSQL computes once and copies."""
+    if source.handle is not None:
+        return source.handle.copy()
     return exp.select(exp.column(HANDLE_COLUMN)).from_(aliased(source.table, _ONLY), copy=False).subquery()
 
 

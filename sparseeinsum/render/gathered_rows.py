@@ -5,6 +5,7 @@ of its table of lists, or those of a GROUP BY.
 """
 
 from collections.abc import Container
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -17,7 +18,7 @@ from sparseeinsum.render.compressing_queries import computed_number
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of, row_position, size_without_rows
 from sparseeinsum.render.relation_names import write_schema
-from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, unused
+from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, plain_source, unused
 from sparseeinsum.statistics.columns import array_type, computed_type, stored_type
 
 _MOST_ROWS = (1 << 63) - 1
@@ -51,10 +52,10 @@ def reads_rows(relation: Contract, dialect: Dialect, kept: Container[Relation]) 
     return is_gathered and not dialect.keeps_residents and relation.inputs[relation.compressed[0]] not in kept
 
 
-def kept_value_select(relation: Relation, handle: int | None) -> exp.Select:
-    """The SELECT of the array that a session keeps under a handle, in place of that of a relation.
+def kept_value_source(relation: Relation, handle: int | None) -> SelectSource:
+    """The source of the array that a session keeps under a handle, in place of that of a relation.
 
-    None stands for an operand without entries. The array is copied, so that it is read once.
+    None stands for an operand without entries.
     """
     kind = array_type("int64" if isinstance(relation, Compress) else relation.schema.tensor.dtype)
     value: exp.Expr = exp.cast(exp.null(), kind)
@@ -62,7 +63,8 @@ def kept_value_select(relation: Relation, handle: int | None) -> exp.Select:
         value = call("tensor_kept", integer(handle), exp.cast(exp.array(), kind.copy()))
     value.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
     column = VALUE_COLUMN if isinstance(relation, Stack) else HANDLE_COLUMN
-    return exp.select(exp.alias_(value, column)).offset(0, copy=False)
+    query = exp.select(exp.alias_(value, column)).offset(0, copy=False)
+    return replace(plain_source(query.subquery(), relation.schema), handle=value)
 
 
 def listed_rows_select(relation: Compress, source: ListSource) -> exp.Select | None:

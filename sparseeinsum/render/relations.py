@@ -44,7 +44,7 @@ from sparseeinsum.render.entry_chain_queries import EntryChainWriter
 from sparseeinsum.render.gathered_rows import (
     array_select,
     grouped_rows_select,
-    kept_value_select,
+    kept_value_source,
     listed_rows_select,
     reads_rows,
 )
@@ -321,7 +321,7 @@ class Renderer:
         """The query of the handle of an operand that is in memory already, or of its only array."""
         handle = self.kept[relation]
         if not self.dialect.keeps_residents:
-            return plain_source(kept_value_select(relation, handle).subquery(), relation.schema)
+            return kept_value_source(relation, handle)
         number = exp.cast(exp.null() if handle is None else integer(handle), "bigint")
         number.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
         if isinstance(relation, Stack):

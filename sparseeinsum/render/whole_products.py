@@ -18,7 +18,6 @@ _OF_ALL_ROWS = {
     NUMBER_FUNCTION: "tensor_product_numbers",
     ROW_FUNCTION: "tensor_product_rows",
 }
-_KEPT_FUNCTION = "tensor_kept"
 
 
 def of_all_rows(product: exp.Expr) -> exp.Expr | None:
@@ -29,7 +28,7 @@ def of_all_rows(product: exp.Expr) -> exp.Expr | None:
     shared = [argument for argument in product.expressions if argument != of_row]
     if len(shared) != len(product.expressions) - 1:
         return None
-    return call(_OF_ALL_ROWS[product.name], *map(_as_argument, shared))
+    return call(_OF_ALL_ROWS[product.name], *[argument.copy() for argument in shared])
 
 
 def scaled_dots(query: exp.Select, numbered: exp.Select, counts: Sequence[int], dtype: str) -> exp.Expr | None:
@@ -58,12 +57,4 @@ def scaled_dots(query: exp.Select, numbered: exp.Select, counts: Sequence[int], 
         collected = listed.collected(dtype)
     tuples = (numbered if listed is None else listed.rows).select(exp.alias_(collected, "tuples"), append=False)
     tuples.set("with_", None)
-    arrays = _as_argument(left), _as_argument(right)
-    return call("tensor_scaled_dots", tuples.subquery(), *arrays, integer(counts[1]), size.copy())
-
-
-def _as_argument(value: exp.Expr) -> exp.Expr:
-    """A value that one call reads: an array that the session keeps is no subquery, which would take two more copies."""
-    kept = next((function for function in value.find_all(exp.Anonymous) if function.name == _KEPT_FUNCTION), None)
-    is_kept = isinstance(value, exp.Subquery) and kept is not None and value.find(exp.With) is None
-    return kept.copy() if is_kept and kept is not None else value.copy()
+    return call("tensor_scaled_dots", tuples.subquery(), left.copy(), right.copy(), integer(counts[1]), size.copy())

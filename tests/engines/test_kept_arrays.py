@@ -201,12 +201,58 @@ def test_arrays_of_another_type(db: se.Database) -> None:
 def test_a_session_keeps_so_many(postgres_urls: dict[str, str], db: se.Database) -> None:
     """Another one is not kept; what is kept is read as it was."""
     with psycopg.connect(postgres_urls["db"], autocommit=True) as connection:
-        keep = "SELECT tensor_keep(ARRAY[i]::BIGINT[]) FROM generate_series(1, 300) AS i"
+        keep = "SELECT tensor_keep(ARRAY[i]::BIGINT[]) FROM generate_series(1, 600) AS i"
         kept = [handle for (handle,) in connection.execute(keep).fetchall()]
-        assert kept[256:] == [0] * 44
-        assert len(set(kept[:256])) == 256
-        read = f"SELECT tensor_kept({kept[99]}, '{{}}'::BIGINT[]), tensor_kept({kept[255]}, '{{}}'::BIGINT[])"
-        assert connection.execute(read).fetchall() == [([100], [256])]
+        assert kept[512:] == [0] * 88
+        assert len(set(kept[:512])) == 512
+        read = f"SELECT tensor_kept({kept[99]}, '{{}}'::BIGINT[]), tensor_kept({kept[511]}, '{{}}'::BIGINT[])"
+        assert connection.execute(read).fetchall() == [([100], [512])]
         assert connection.execute(f"SELECT tensor_release({kept[99]})").fetchall() == [(True,)]
         ((again,),) = connection.execute("SELECT tensor_keep(ARRAY[5]::BIGINT[])").fetchall()
         assert again > 0
+
+
+def test_what_is_released_is_read_until_the_transaction_ends(postgres_urls: dict[str, str], db: se.Database) -> None:
+    """Statements that began before read it, however much is kept in the meantime; its place is free after that."""
+    with psycopg.connect(postgres_urls["db"], autocommit=True) as connection:
+
+        def keep(number: int, count: int) -> list[int]:
+            arrays = f"SELECT array_fill({number}::BIGINT, ARRAY[100000]) AS u FROM generate_series(1, {count})"
+            return [handle for (handle,) in connection.execute(f"SELECT tensor_keep(u) FROM ({arrays}) AS t")]
+
+        first, *others = keep(7, 512)
+        numbers = f"SELECT unnest(tensor_kept({first}, '{{}}'::BIGINT[]))"
+        with connection.transaction():
+            connection.execute(f"DECLARE numbers CURSOR FOR {numbers}")
+            connection.execute(f"DECLARE held CURSOR WITH HOLD FOR {numbers}")
+            for cursor in ("numbers", "held"):
+                assert connection.execute(f"FETCH {cursor}").fetchall() == [(7,)]
+            for handle in (first, *others[:50]):
+                assert connection.execute(f"SELECT tensor_release({handle})").fetchall() == [(True,)]
+            assert keep(8, 2) == [0, 0]
+            with pytest.raises(psycopg.errors.DivisionByZero), connection.transaction():
+                connection.execute("SELECT 1 / 0")
+            connection.execute("SELECT sum(x) FROM unnest(array_fill(9::BIGINT, ARRAY[100000])) AS x")
+            assert set(connection.execute("FETCH ALL FROM numbers").fetchall()) == {(7,)}
+        assert len(set(keep(8, 52)) - {0}) == 51
+        assert connection.execute("FETCH ALL FROM held").fetchall() == [(7,)] * 99_999
+
+
+@pytest.mark.parametrize("ends_well", [True, False])
+def test_procedures_that_commit_have_copies(db: se.Database, ends_well: bool) -> None:
+    """A variable of a procedure outlives the transaction in which it was read, and the array that it was read from."""
+    end = "COMMIT" if ends_well else "ROLLBACK"
+    db.connection.execute(f"""
+        DO $$
+        DECLARE kept BIGINT[]; handle BIGINT;
+        BEGIN
+            handle := tensor_keep(array_fill(7::BIGINT, ARRAY[100000]));
+            kept := tensor_kept(handle, '{{}}'::BIGINT[]);
+            PERFORM tensor_release(handle);
+            {end};
+            PERFORM tensor_release(tensor_keep(array_fill(9::BIGINT, ARRAY[100000])));
+            IF (SELECT sum(x) FROM unnest(kept) AS x) != 700000 THEN
+                RAISE EXCEPTION 'the variable has changed';
+            END IF;
+        END $$
+    """)

@@ -10,9 +10,10 @@ from sparseeinsum.engines.kept_memory import NO_ROOM, KeptMemory
 
 @dataclass
 class Library:
-    """A library whose arrays all have ten bytes."""
+    """A library whose arrays have ten bytes, unless their handle has another number of them."""
 
     has_room: bool
+    other_bytes: dict[int, int] = field(default_factory=dict)
     released: list[int] = field(default_factory=list)
     lost_handles: set[int] = field(default_factory=set)
 
@@ -20,7 +21,7 @@ class Library:
         return self.has_room
 
     def kept_bytes(self, handles: Sequence[int]) -> list[int]:
-        return [10] * len(handles)
+        return [self.other_bytes.get(handle, 10) for handle in handles]
 
     def lost(self, handles: Sequence[int]) -> frozenset[int]:
         return frozenset(handles).intersection(self.lost_handles)
@@ -51,6 +52,19 @@ def test_what_was_not_needed_for_the_longest_time_goes_first() -> None:
     memory.release_all()
     assert sorted(released) == [1, 2, 3, 4]
     assert handles("a", version=1) == {}
+
+
+def test_what_is_too_large_alone_displaces_nothing() -> None:
+    library, made = Library(has_room=True, other_bytes={2: 26}), iter(range(1, 100))
+    memory = KeptMemory(lambda: library)
+
+    def handles() -> dict[str, int | None]:
+        return memory.handles(dict.fromkeys("abc", 0), 25, lambda keys: [next(made) for _ in keys])
+
+    assert handles() == {}
+    assert handles() == {"a": 1, "c": 3}
+    assert library.released == [2]
+    assert handles() == {"a": 1, "c": 3}
 
 
 def test_what_is_wanted_at_once_is_kept_at_once() -> None:

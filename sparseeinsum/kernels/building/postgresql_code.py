@@ -9,6 +9,7 @@ from sparseeinsum.kernels.building.data_code import bytes_code
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
 from sparseeinsum.kernels.building.postgresql_functions import GLUE
 from sparseeinsum.kernels.building.postgresql_kept_arrays import kept_arrays_code
+from sparseeinsum.kernels.building.postgresql_memory import memory_code
 from sparseeinsum.kernels.building.postgresql_rows import rows_code
 from sparseeinsum.kernels.building.postgresql_type import type_code
 from sparseeinsum.kernels.building.targets import Target
@@ -29,17 +30,10 @@ _ABI_BYTES = 32
 _FEATURE_NOT_SUPPORTED = "0A000"
 _CODE = "code"  # the words of each processor: addresses of the callback and the descriptor of every function
 
-# What a process keeps of the memory that it frees, so that the system need not clear pages for the next statement: in
-# glibc, allocations up to the first number of bytes are taken from it, and it may have as many as the second. These are
-# the bounds to which glibc raises both itself, once a process has freed as much.
-_MMAP_THRESHOLD, _MOST_MAPPED_BYTES = -3, 32 << 20
-_TRIM_THRESHOLD, _MOST_KEPT_BYTES = -1, 64 << 20
-
 # PostgreSQL calls _PG_init when it has loaded the library, which then refuses a processor that it has no code for. The
 # processes of PostgreSQL have one thread each, and keep the memory of matrix products for the next one.
 _LOADING = f"""
 @chosen = internal global ptr null
-declare extern_weak i32 @mallopt(i32, i32)  ; other systems lack it
 
 define void @_PG_init() {{
   %number = call i64 @choose()
@@ -53,11 +47,7 @@ keep:
   %place = getelementptr [3 x ptr], ptr %processor, i64 0, i64 2
   %code = load ptr, ptr %place
   store ptr %code, ptr @chosen
-  %has_thresholds = icmp ne ptr @mallopt, null
-  br i1 %has_thresholds, label %retain, label %done
-retain:
-  %mapping = call i32 @mallopt(i32 {_MMAP_THRESHOLD}, i32 {_MOST_MAPPED_BYTES})
-  %trimming = call i32 @mallopt(i32 {_TRIM_THRESHOLD}, i32 {_MOST_KEPT_BYTES})
+  call void @retain_freed_memory()
   br label %done
 done:
   ret void
@@ -107,6 +97,7 @@ def postgresql_code(targets: Sequence[Target], exported: Collection[str], major:
     yield from data_code((*_data(), StaticWords(_CODE, code)), processors, exported)
     yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
     yield _LOADING
+    yield memory_code()
     yield GLUE
     yield rows_code(WITH_COLUMNS)
     read, receive, cast = (link_symbol(symbol, version) for symbol in TYPE_SYMBOLS)
