@@ -18,7 +18,7 @@ from sparseeinsum.render.collecting_queries import can_be_value
 # To open a savepoint, from which rows are fetched if the value is too large, takes as long as to send a few hundred
 # rows; but expected numbers of tuples are often too low.
 _LEAST = 1 << 6
-_MOST_BYTES = 1 << 26  # more of them would take much of the server's memory, which has several copies
+_MOST_BYTES = 1 << 28  # more of them would take much of the server's memory, which has several copies
 _NUMBER_BYTES = 8
 _TYPE_WORDS = 1  # before a block of entries: the type of their numbers
 _OUT_OF_MEMORY = ("53200", "54000")
