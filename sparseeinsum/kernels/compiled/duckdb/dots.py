@@ -6,7 +6,6 @@ number of elements in a row of both. A NULL handle stands for an array of zeros.
 
 from numba import njit, types
 
-from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, pin, pinned_address, pinned_handle, unpin
@@ -19,14 +18,11 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     value_address,
     word,
 )
+from sparseeinsum.kernels.compiled.fetched_rows import ROWS_AHEAD, fetch_row
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
-compressed_rows = load_kernels("compressed_rows")
-
 _NUMBER, _LEFT, _LEFT_ROW, _RIGHT, _RIGHT_ROW, _SIZE = range(6)  # the arguments
-# How many rows ahead memory is fetched, and how much of a row of an array; processors fetch the rest of long rows.
-_AHEAD, _LINE_BYTES, _MOST_FETCHED = 8, 64, 512
 _PIN_OF_LEFT, _PIN_OF_RIGHT = FIRST_ROW, FIRST_ROW + PIN_WORDS  # words of the memory of a call; no row is there
 
 
@@ -34,9 +30,9 @@ _PIN_OF_LEFT, _PIN_OF_RIGHT = FIRST_ROW, FIRST_ROW + PIN_WORDS  # words of the m
 def _dot_rows(descriptor, work, rows, result):
     out = get_data(result)
     for row in range(rows):
-        if row + _AHEAD < rows:
-            _fetch(descriptor, work, row + _AHEAD, work + 8 * _PIN_OF_LEFT, _LEFT)
-            _fetch(descriptor, work, row + _AHEAD, work + 8 * _PIN_OF_RIGHT, _RIGHT)
+        if row + ROWS_AHEAD < rows:
+            _fetch(descriptor, work, row + ROWS_AHEAD, work + 8 * _PIN_OF_LEFT, _LEFT)
+            _fetch(descriptor, work, row + ROWS_AHEAD, work + 8 * _PIN_OF_RIGHT, _RIGHT)
         code = _dot_row(descriptor, work, row, result, out + row * descriptor[d.RESULT_BYTES])
         if code < 0:
             return code
@@ -56,9 +52,7 @@ def _fetch(descriptor, work, row, place, argument):
     is_valid = argument_is_valid(work, argument, row) and argument_is_valid(work, argument + 1, row)
     if is_valid and argument_is_valid(work, _SIZE, row) and integer_at(work, argument, row) == pinned_handle(place):
         row_bytes = integer_at(work, _SIZE, row) * descriptor[d.RESULT_BYTES]
-        memory = array_at(pinned_address(place) + integer_at(work, argument + 1, row) * row_bytes, 1, types.uint8)
-        for offset in range(0, min(row_bytes, _MOST_FETCHED), _LINE_BYTES):
-            compressed_rows.prefetch(memory, offset)
+        fetch_row(pinned_address(place) + integer_at(work, argument + 1, row) * row_bytes, row_bytes)
 
 
 @njit

@@ -8,6 +8,7 @@ from numba import njit
 
 from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.fetched_rows import ROWS_AHEAD, fetch_row
 from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, copy_bytes, report, word
 from sparseeinsum.kernels.compiled.postgresql.compressed_values import item_bytes_of, operands_of
 from sparseeinsum.kernels.compiled.postgresql.datums import (
@@ -90,6 +91,10 @@ def _products(descriptor, work):
         if size > 0 and other_row >= other_elements // least:
             report(work, other_row, size, other_elements)
             return word(d.OUTSIDE_RESIDENT)
+        if entry + ROWS_AHEAD < count:
+            later_row = places[entry + ROWS_AHEAD] // positions
+            fetch_row(left + later_row * row_bytes, row_bytes)
+            fetch_row(right + (places[entry + ROWS_AHEAD] - later_row * positions) * row_bytes, row_bytes)
         out = scales + entry * item_bytes
         operands[2 * _SCALE], operands[2 * _ROW] = out, left + (row * row_bytes if size > 0 else 0)
         operands[2 * _OTHER_ROW] = right + (other_row * row_bytes if size > 0 else 0)
