@@ -95,23 +95,27 @@ def _with_nulls(query: exp.Select) -> exp.Select:
 
 
 def can_be_value(schema: Schema) -> bool:
-    """Whether `value_of_tuples` takes tuples of a schema: their keys must make one number."""
-    is_of_numbers = schema.tensor.dtype in _NUMBERS and not schema.is_ragged and bool(schema.keys)
-    return is_of_numbers and math.prod(schema.key_counts.values()) < _MOST_NUMBERS
+    """Whether `value_of_tuples` takes tuples of a schema: arrays, or numbers whose keys make one number."""
+    is_of_numbers = schema.tensor.dtype in _NUMBERS and not schema.is_ragged
+    has_one = bool(schema.keys) or schema.list_length > 1
+    return is_of_numbers and has_one and math.prod(schema.key_counts.values()) < _MOST_NUMBERS
 
 
 def value_of_tuples(query: exp.Select, schema: Schema) -> ValueOfTuples:
-    """The query of all tuples of a query, of a schema, in one value.
+    """The query of all tuples of a query, of a schema, in one value; no row if there is none, and they have no keys.
 
     The query has keys, then a value.
     """
+    kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
+    if not schema.keys:
+        array = converted(exp.column(VALUE_COLUMN, table=_TUPLES), kind)
+        return ValueOfTuples(exp.select(call("tensor_bytes", array).as_(TUPLES_COLUMN)).from_(query.subquery(_TUPLES)))
     numbered, number, value = _numbered(query, schema)
     dots = scaled_dots(query, numbered.this, list(schema.key_counts.values()), schema.tensor.dtype)
     if dots is not None:
         computed = ValueOfTuples.of(dots)
         computed.select.set("with_", numbered.this.args.get("with_"))
         return computed
-    kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
     collected = call("tensor_collected", number, converted(value, kind))
     return ValueOfTuples(exp.select(exp.alias_(collected, TUPLES_COLUMN)).from_(numbered))
 

@@ -84,7 +84,7 @@ def test_random_programs(
         check(shared_db, case)
 
     run()
-    assert count_values() > 0
+    assert count_values() > 0 or family == "complex"  # whose numbers come otherwise
 
 
 def test_tuples_are_those_of_rows(
@@ -124,6 +124,27 @@ def test_entries_that_come_as_bytes(
         assert count_values() > 0
         _, row_keys = plan.data.statements.for_run[-1].value_text(schema)
         assert (row_keys is not None) == come_as_bytes, text
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_large_single_arrays(db: se.Database, count_values: Callable[[], int], dtype: str) -> None:
+    array = np.random.default_rng(0).integers(-9, 9, (400, 700)).astype(dtype)
+    db.tensor("X", array, dtype=dtype, fill=5)
+    plan = db.plan("Y[j, i] = 3 * X[i, j]", layout="any", optimizer="dense")
+    np.testing.assert_array_equal(db.run(plan)["Y"].to_numpy(), 3 * array.T)
+    assert count_values() == 1
+
+
+def test_no_single_array(db: se.Database) -> None:
+    """No row has a value if there is no tuple."""
+    engine = db._engine
+    assert isinstance(engine, postgresql_engine.PostgreSQLEngine)
+    assert engine._session.read_bytes("SELECT CAST('' AS BYTEA) WHERE FALSE") is None
+    db.tensor("X", np.ones((400, 700)))
+    (schema,) = [
+        definition.relation.schema for definition in db.plan("Y[i, j] = X[i, j]", layout="any").data.definitions
+    ]
+    assert tuple_values.table_of_value(None, schema, None).num_rows == 0
 
 
 # As many bytes as a value cannot have, in the state of the aggregate; and as many elements as an array cannot have.

@@ -113,13 +113,12 @@ class ClientSession:
         return copy_format.decode(data, names, [column.sql_type for column in columns], bytea)
 
     def read_bytes(self, query: str) -> memoryview | None:
-        """Run a query that returns one value, which is bytes or NULL."""
+        """Run a query that returns one value, which is bytes or NULL; None, too, if it returns no row."""
         row_factory = self._driver.rows.tuple_row
         with self._errors(query), self._driver.RawCursor(self.connection, row_factory=row_factory) as cursor:
             cursor.adapters.register_loader("bytea", byte_views(self._driver))
-            value: memoryview | None
-            ((value,),) = cursor.execute(query, prepare=False, binary=True).fetchall()
-        return value
+            row: tuple[memoryview | None] | None = cursor.execute(query, prepare=False, binary=True).fetchone()
+        return None if row is None else row[0]
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.

@@ -16,8 +16,8 @@ from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.render.collecting_queries import can_be_value
 
 # To open a savepoint, from which rows are fetched if the value is too large, takes as long as to send a few hundred
-# rows; but expected numbers of tuples are often too low.
-_LEAST = 1 << 6
+# rows, or a MB; but expected numbers of tuples are often too low.
+_LEAST, _LEAST_BYTES = 1 << 6, 1 << 20
 _MOST_BYTES = 1 << 28  # more of them would take much of the server's memory, which has several copies
 _NUMBER_BYTES = 8
 _TYPE_WORDS = 1  # before a block of entries: the type of their numbers
@@ -27,7 +27,8 @@ _OUT_OF_MEMORY = ("53200", "54000")
 def is_one_value(schema: Schema, count: float) -> bool:
     """Whether so many tuples are better sent as one value, and can be."""
     tuple_bytes = _NUMBER_BYTES + schema.list_length * ITEM_BYTES[schema.tensor.dtype]
-    return count >= _LEAST and count * tuple_bytes <= _MOST_BYTES and can_be_value(schema)
+    is_worth_it = count >= _LEAST or count * tuple_bytes >= _LEAST_BYTES
+    return is_worth_it and count * tuple_bytes <= _MOST_BYTES and can_be_value(schema)
 
 
 def is_too_large(error: EngineError) -> bool:
@@ -50,7 +51,8 @@ def table_of_value(value: bytes | memoryview | None, schema: Schema, row_keys: i
         keys, elements = _of_rows(value, counts, row_keys, dtype)
     column = pa.array(elements)
     if not schema.is_scalar:
-        offsets = np.arange(len(keys[0]) + 1, dtype=np.int64) * schema.list_length
+        count = len(keys[0]) if keys else len(elements) // schema.list_length
+        offsets = np.arange(count + 1, dtype=np.int64) * schema.list_length
         column = pa.LargeListArray.from_arrays(pa.array(offsets), column)
     return pa.table([*map(pa.array, keys), column], names=[*schema.keys, VALUE_COLUMN])
 
@@ -58,7 +60,9 @@ def table_of_value(value: bytes | memoryview | None, schema: Schema, row_keys: i
 def _of_tuples(
     value: bytes | memoryview, counts: list[int], length: int, dtype: np.dtype[Any]
 ) -> tuple[list[NDArray[np.signedinteger]], NDArray[Any]]:
-    """The keys and the elements of tuples: the value has their numbers, then all elements."""
+    """The keys and the elements of tuples: the value has their numbers, if they have keys, then all elements."""
+    if not counts:
+        return [], np.frombuffer(value, dtype)
     tuples = len(value) // (_NUMBER_BYTES + length * dtype.itemsize)
     elements = np.frombuffer(value, dtype, tuples * length, tuples * _NUMBER_BYTES)
     return keys_of(np.frombuffer(value, np.int64, tuples), counts), elements
