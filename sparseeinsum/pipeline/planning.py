@@ -12,7 +12,6 @@ from sparseeinsum.algebra.placement import place_definitions
 from sparseeinsum.algebra.shared_orders import with_shared_orders
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
 from sparseeinsum.decompose.alternatives import Alternatives
-from sparseeinsum.decompose.compressed_access import ENTRY_BYTES
 from sparseeinsum.decompose.cost import CostConstants
 from sparseeinsum.decompose.cost_bounds import seconds_predictor
 from sparseeinsum.decompose.cost_constants import constants_for
@@ -21,9 +20,8 @@ from sparseeinsum.decompose.decomposed_graph import DecomposedGraph
 from sparseeinsum.decompose.eindecomp.objectives import FLOATS
 from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.model import CostModel
-from sparseeinsum.decompose.optimizers import optimizer_named
 from sparseeinsum.decompose.resident_limits import resident_limit
-from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
+from sparseeinsum.decompose.staying_operands import NOTHING_STAYS
 from sparseeinsum.engines.engine import Engine
 from sparseeinsum.engines.memory_limit import limited_memory
 from sparseeinsum.engines.registered_functions import compile_functions
@@ -35,6 +33,7 @@ from sparseeinsum.language.eingraph import EinGraph, Program
 from sparseeinsum.language.tensors import DEMOTED, Decomposition, StoredTensor, fully_promoted
 from sparseeinsum.language.user_functions import user_functions_in
 from sparseeinsum.pipeline.garbage_collection import without_garbage_collection
+from sparseeinsum.pipeline.operand_memory import most_kept_bytes, most_resident_bytes, staying_operands
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED, ProgramData, read_data
 from sparseeinsum.pipeline.search_cache import SEARCHES, search_key
 from sparseeinsum.pipeline.stage_clock import StageClock
@@ -59,9 +58,6 @@ if TYPE_CHECKING:
     from sparseeinsum.decompose.eindecomp.workers_plan import WorkersPlan
 
 _LOGGER = logging.getLogger(__name__)
-# Of operands that stay in memory: the first two of four runs put them there, and nobody knows how often a plan runs.
-_LOADS_PER_RUN = 0.5
-_KEPT_SHARE = 0.5  # of the memory that operands of all threads may take, for those that stay
 _WORKERS_PLAN = "sparseeinsum.decompose.eindecomp.workers_plan"
 _REWRITINGS = "sparseeinsum.decompose.eindecomp.rewritings"
 
@@ -269,8 +265,8 @@ def _alternatives(
     statistics = data.estimator(exact.graph, data.statistics, exact.evaluations)
     memory = data.memory
     limit_bytes = resident_limit(exact.graph, statistics, memory.limit_bytes)
-    resident_bytes = _resident_bytes(limit_bytes, memory.threads, engine, options)
-    kept_bytes = limit_bytes * _KEPT_SHARE if resident_bytes else 0.0
+    resident_bytes = most_resident_bytes(limit_bytes, memory.threads, engine, options)
+    kept_bytes = most_kept_bytes(limit_bytes, engine) if resident_bytes else 0.0
     model = CostModel(
         exact.graph,
         statistics,
@@ -285,7 +281,7 @@ def _alternatives(
         index_maps={} if engine.dialect.distributes else data.index_maps,
         in_lists=frozenset(name for name, source in data.stored.items() if source.lists is not None),
         of_numbers=frozenset(name for name, tensor in data.inputs.items() if is_of_numbers(tensor.decomposition.tiles)),
-        staying=_staying(data, options, kept_bytes) if engine.dialect.keeps_residents else NOTHING_STAYS,
+        staying=staying_operands(data, options, kept_bytes) if engine.dialect.keeps_residents else NOTHING_STAYS,
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine, options.objective == FLOATS)
@@ -299,28 +295,6 @@ def _alternatives(
         machines=machines,
         searches_all=options.searches_all,
     )
-
-
-def _resident_bytes(limit_bytes: float, threads: int, engine: Engine, options: PlanOptions) -> float:
-    """The most bytes of operands that an EinSum may have in the memory of one process as a whole; 0 if none may be."""
-    if not (optimizer_named(options.optimizer).keeps_in_memory and options.indexes):
-        return 0.0
-    if engine.dialect.keeps_residents:
-        return limit_bytes
-    return min(limit_bytes / threads, engine.dialect.largest_gathered or 0.0)
-
-
-def _staying(data: ProgramData, options: PlanOptions, kept_bytes: float) -> StayingOperands:
-    """The stored inputs of which operands in memory stay there from run to run, as far as they are small enough."""
-    if options.memory_limit is not None:
-        return NOTHING_STAYS
-    changing = options.changing or frozenset()
-    tensors = frozenset(
-        name
-        for name, source in data.stored.items()
-        if source.is_owned and name not in changing and data.statistics[name].entries * ENTRY_BYTES <= kept_bytes
-    )
-    return StayingOperands(tensors, _LOADS_PER_RUN if options.changing is None else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
