@@ -1,14 +1,15 @@
 """Algebra: results that are worth a table because several processes can read it at once.
 
-PostgreSQL's processes share tables, but no intermediate rows. So one process forms the groups of a query, and computes
-all that the same statement computes of them, while a join with a table runs in all processes. And a single tuple that
-is stacked of many is computed by every process, unless it is in a table.
+PostgreSQL's processes share tables, but no intermediate rows, and no memory. So one process forms the groups of a
+query, and computes all that the same statement computes of them, and of operands in its memory, while a join with a
+table runs in all processes. And a single tuple that is stacked of many is computed by every process, unless it is in a
+table.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
 from sparseeinsum.algebra.entry_rows import EntryRows
-from sparseeinsum.algebra.operators import Densify, Stack
+from sparseeinsum.algebra.operators import Densify, Relation, Stack
 from sparseeinsum.algebra.translate import ComputedResult, is_aggregating
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.staging import TableCost
@@ -20,7 +21,7 @@ _TABLE_COST = TableCost(table_seconds=0.01, seconds_per_byte=2e-9)
 
 
 def results_read_in_parallel(
-    definitions: Sequence[ComputedResult], model: CostModel, staged: Collection[str]
+    definitions: Sequence[ComputedResult], model: CostModel, staged: Collection[str], kept: Set[Relation]
 ) -> set[str]:
     """The results that save time in a table of their own because processes share the work of reading them.
 
@@ -28,6 +29,7 @@ def results_read_in_parallel(
         definitions: All EinSums, in topological order.
         model: The cost model of the plan.
         staged: Results that have a table anyway, which are not returned.
+        kept: The operands that are in the memory of the session's process.
     """
     by_name = {definition.name: definition for definition in definitions}
     steps = {definition.name: definition.step for definition in definitions}
@@ -35,7 +37,10 @@ def results_read_in_parallel(
     chosen: set[str] = set()
     for definition in definitions:
         read = [operand.tensor for operand in definition.step.einsum.operands]
-        if not one_process.isdisjoint(_handed_over(definition, by_name)):  # which computes this EinSum, too
+        reads_memory = not kept.isdisjoint(definition.relation.inputs)
+        if reads_memory or not one_process.isdisjoint(
+            _handed_over(definition, by_name)
+        ):  # it computes this EinSum, too
             if definition.name not in staged:
                 one_process.add(definition.name)
             continue

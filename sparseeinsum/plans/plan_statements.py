@@ -179,7 +179,7 @@ class PlanStatements:
         staged = self._staged_sharing(shared)
         names = {*staged, *self.also_staged, *returned}
         if self.dialect.has_workers:
-            names |= results_read_in_parallel(self.definitions, self.model, staged)
+            names |= results_read_in_parallel(self.definitions, self.model, staged, self.kept.keys())
         return self._in_order(names)
 
     def _in_order(self, names: Set[str]) -> tuple[str, ...]:

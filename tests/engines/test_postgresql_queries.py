@@ -114,6 +114,9 @@ class TestWorkers:
         program = "V[m, n] = sum(P[m, k] * Q[n, k])\nY[i, n] = sum(H[i, m] * V[m, n])"
         plan = db.plan(program, pin={"V": "n", "Y": "i"}, rewrite=False)
         assert plan.data.statements.staged_names == staged
+        last = plan.data.definitions[-1].relation
+        in_memory = dict.fromkeys(last.inputs[:1], 1)  # a process reads this operand alone, so it needs no table of V
+        assert plan.data.statements.reading(in_memory).staged_names == ()
         np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), rows @ (left @ right.T), atol=1e-8)
 
     def test_get_plans_without_large_constants(self, db: se.Database) -> None:

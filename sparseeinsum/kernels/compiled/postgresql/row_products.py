@@ -11,8 +11,14 @@ from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.block_layout import write_block, write_entries
+from sparseeinsum.kernels.compiled.block_layout import (
+    offset_of_numbers,
+    offset_of_positions,
+    write_block,
+    write_entries,
+)
 from sparseeinsum.kernels.compiled.column_slots import COLUMNS_OF_MASKS, FEW_COLUMNS, choose_slots
+from sparseeinsum.kernels.compiled.fetched_rows import ROWS_AHEAD, fetch_row
 from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, copy_bytes, report, word
 from sparseeinsum.kernels.compiled.postgresql.compressed_values import (
     are_positions,
@@ -88,10 +94,14 @@ def postgres_product_number(call_info, description):
 
 
 @njit
-def _count_products(work, positions, block):
+def _count_products(work, positions, block, item_bytes):
     """Return how many products a row with these positions has, all of which can be read; or an error code."""
     count = 0
-    for entry in range(positions.size):
+    for entry in range(-ROWS_AHEAD, positions.size):
+        if entry + ROWS_AHEAD < positions.size:
+            _fetch_entries(block, word(positions[entry + ROWS_AHEAD]), item_bytes)
+        if entry < 0:
+            continue
         first, last = range_of_row(work, _RIGHT, block, word(positions[entry]))
         if first < 0:
             return first
@@ -100,6 +110,18 @@ def _count_products(work, positions, block):
             return word(d.DAMAGED_ARRAY)
         count += last - first
     return count
+
+
+@njit
+def _fetch_entries(block, row, item_bytes):
+    """Let the processor fetch the positions and numbers of a row of a block, if it has this row."""
+    head = array_at(block, c.BLOCK_WORDS, word)
+    rows, entries = head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]
+    if 0 <= row < rows:
+        starts = array_at(block + 8 * (c.BLOCK_WORDS + row), 2, word)
+        first, count = starts[0], starts[1] - starts[0]
+        fetch_row(block + offset_of_positions(rows) + 4 * first, 4 * count)
+        fetch_row(block + offset_of_numbers(rows, entries) + item_bytes * first, item_bytes * count)
 
 
 @njit
@@ -134,7 +156,8 @@ def _read_operands(descriptor, work):
         write_entries(operands, 2 * _OF_MASK, mask, item_bytes_of(descriptor), first, last)
         operands[2 * _OF_MASK + 1] = last - first
     write_block(operands, 2 * _OTHER, right, item_bytes_of(descriptor))
-    products = _count_products(work, array_at(operands[2 * _OF_ROW], count, half_word), right)
+    positions = array_at(operands[2 * _OF_ROW], count, half_word)
+    products = _count_products(work, positions, right, item_bytes_of(descriptor))
     if products <= 0:
         return products
     product, results = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), in_mask if has_mask else products
@@ -224,7 +247,8 @@ def _read_vector(descriptor, work):
     count = read_row_of(descriptor, work, _LEFT, number, _OF_MATRIX + 1)
     if count < 0:
         return count
-    products = _count_products(work, array_at(operands[2 * _OF_MATRIX + 2], count, half_word), vector)
+    positions = array_at(operands[2 * _OF_MATRIX + 2], count, half_word)
+    products = _count_products(work, positions, vector, item_bytes)
     row = array_at(work + 8 * _ONE_ROW, 3, word)
     row[0], row[1], row[2] = 0, 0, count
     operands[2], operands[3] = work + 8 * _ONE_ROW, 1
