@@ -38,9 +38,8 @@ def results_read_in_parallel(
     for definition in definitions:
         read = [operand.tensor for operand in definition.step.einsum.operands]
         reads_memory = not kept.isdisjoint(definition.relation.inputs)
-        if reads_memory or not one_process.isdisjoint(
-            _handed_over(definition, by_name)
-        ):  # it computes this EinSum, too
+        reads_value = not one_process.isdisjoint(_handed_over(definition, by_name))
+        if reads_memory or reads_value:  # one process computes this EinSum, too
             if definition.name not in staged:
                 one_process.add(definition.name)
             continue

@@ -1,7 +1,8 @@
 """Render: the blocks that a query reads, as common table expressions or nested in it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -10,6 +11,26 @@ from sparseeinsum.render.blocks import Block
 from sparseeinsum.render.calls import integer
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import fenced
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """What a SELECT reads, with all that is nested in it.
+
+    Attributes:
+        tables: The tables.
+        has_joins: Whether it joins any.
+    """
+
+    tables: tuple[exp.Table, ...]
+    has_joins: bool
+
+    @classmethod
+    def of(cls, select: exp.Select) -> "_Reads":
+        """What a SELECT reads; to walk through a long one takes as long as to write it."""
+        parts = list(select.find_all(exp.Table, exp.Select))
+        tables = tuple([part for part in parts if isinstance(part, exp.Table)])
+        return cls(tables, any(part.args.get("joins") for part in parts if isinstance(part, exp.Select)))
 
 
 def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) -> exp.Select:
@@ -22,11 +43,12 @@ def with_blocks(query: exp.Select, blocks: Sequence[Block], dialect: Dialect) ->
         blocks: The blocks, in order.
         dialect: The dialect of the engine.
     """
-    selects = [query, *(block.select for block in blocks)]
-    tables = [table for select in selects for table in select.find_all(exp.Table)]
+    selects = {"": query} | {block.name: block.select for block in blocks}
+    reads = {name: _Reads.of(select) for name, select in selects.items()}
+    tables = [table for read in reads.values() for table in read.tables]
     references = Counter(table.name for table in tables)
     reading = {table.name: table for table in reversed(tables) if not table.db}
-    joined = _beneath_joins(query, blocks)
+    joined = _beneath_joins(reads)
     # An engine may skip rows that meet no partner in a join; NaN must be detected in such rows, too.
     detected = {block.name for block in blocks if block.detects_nonfinite and block.name in joined}
     for block in blocks:
@@ -64,10 +86,15 @@ def _is_read(name: str, dialect: Dialect) -> exp.Expr:
     return exp.GTE(this=rows.subquery(), expression=integer(0))
 
 
-def _beneath_joins(query: exp.Select, blocks: Sequence[Block]) -> set[str]:
-    """The names of the blocks that a join reads, directly or through other blocks."""
+def _beneath_joins(reads: Mapping[str, _Reads]) -> set[str]:
+    """The names of the blocks that a join reads, directly or through other blocks.
+
+    Args:
+        reads: What the query reads, and then by name each of the blocks in order.
+    """
+    query, *blocks = reads
     names: set[str] = set()
-    for name, select in [("", query), *((block.name, block.select) for block in reversed(blocks))]:
-        if name in names or any(query.args.get("joins") for query in select.find_all(exp.Select)):
-            names |= {table.name for table in select.find_all(exp.Table)}
+    for name in (query, *reversed(blocks)):
+        if name in names or reads[name].has_joins:
+            names |= {table.name for table in reads[name].tables}
     return names
