@@ -15,5 +15,5 @@ _LINE_BYTES, _MOST_FETCHED = 64, 512  # processors fetch the rest of long rows
 def fetch_row(address, row_bytes):
     """Fetch the row of `row_bytes` bytes at an address."""
     memory = array_at(address, 1, types.uint8)
-    for offset in range(0, min(row_bytes, _MOST_FETCHED), _LINE_BYTES):
+    for offset in range(0, max(min(row_bytes, _MOST_FETCHED), 0), _LINE_BYTES):
         compressed_rows.prefetch(memory, offset)

@@ -114,14 +114,15 @@ def _count_products(work, positions, block, item_bytes):
 
 @njit
 def _fetch_entries(block, row, item_bytes):
-    """Let the processor fetch the positions and numbers of a row of a block, if it has this row."""
+    """Let the processor fetch the positions and numbers of a row of a block; nothing if it has no such row."""
     head = array_at(block, c.BLOCK_WORDS, word)
     rows, entries = head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]
     if 0 <= row < rows:
         starts = array_at(block + 8 * (c.BLOCK_WORDS + row), 2, word)
-        first, count = starts[0], starts[1] - starts[0]
-        fetch_row(block + offset_of_positions(rows) + 4 * first, 4 * count)
-        fetch_row(block + offset_of_numbers(rows, entries) + item_bytes * first, item_bytes * count)
+        first, last = starts[0], starts[1]
+        if 0 <= first <= last <= entries:
+            fetch_row(block + offset_of_positions(rows) + 4 * first, 4 * (last - first))
+            fetch_row(block + offset_of_numbers(rows, entries) + item_bytes * first, item_bytes * (last - first))
 
 
 @njit

@@ -93,8 +93,10 @@ def _products(descriptor, work):
             return word(d.OUTSIDE_RESIDENT)
         if entry + ROWS_AHEAD < count:
             later_row = places[entry + ROWS_AHEAD] // positions
-            fetch_row(left + later_row * row_bytes, row_bytes)
-            fetch_row(right + (places[entry + ROWS_AHEAD] - later_row * positions) * row_bytes, row_bytes)
+            later_other = places[entry + ROWS_AHEAD] - later_row * positions
+            if 0 <= later_row < elements // least and later_other < other_elements // least:
+                fetch_row(left + later_row * row_bytes, row_bytes)
+                fetch_row(right + later_other * row_bytes, row_bytes)
         out = scales + entry * item_bytes
         operands[2 * _SCALE], operands[2 * _ROW] = out, left + (row * row_bytes if size > 0 else 0)
         operands[2 * _OTHER_ROW] = right + (other_row * row_bytes if size > 0 else 0)
