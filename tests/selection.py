@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 # If a test has more than MANY sets of parameters, the first and every SHAREth set after it run by day.
-MANY, SHARE = 2, 32
+MANY, SHARE = 2, 64
 
 # Tests that run only at night, as regular expressions of their names; similar tests run by day.
 LONG = (
     r"test_array_functions.py::test_kernels_refuse_unknown_functions",
     r"test_bench_eindecomp.py::test_(classifiers|matrix_chains)_agree_with_the_paper",
     r"test_bench_paper_tables.py::test_rows",
+    r"test_bench_peers.py::test_a_race_has_a_row",
     r"test_bench_paper_tables.py::test_every_constant_is_changed",
     r"test_calibration.py::test_a_server_is_measured",
     r"test_checked_kernels.py::test_indices_are_checked_if_asked",
@@ -65,11 +66,13 @@ LONG = (
     r"test_postgres_extension.py::test_a_library_for_another_processor",
     r"test_random_loops.py::test_random_loops.*postgresql",
     r"test_shared_products.py::test_products_of_statements_are_numpys",
+    r"test_tuple_values.py::test_more_tuples_than_fit_into_a_value.*tuples",
     r"test_progress.py::test_(notebooks_update_a_line|a_terminal_shows_the_share)",
     r"test_random_language.py::test_results_are_numpys\[duckdb-.*-(relational|greedy|dense)",
     r"test_random_language.py::test_results_are_numpys\[duckdb-(float32|int64|bool)-dp",
     r"test_random_sql.py::test_sql_by_hand\[(bool|float|int)",
     r"test_repartition_tables.py::test_costs_in_a_table_equal_single_costs",
+    r"test_replanning.py::test_results_beyond_memory_are_computed_in_passes",
     r"test_replanning.py::test_results_are_numpys_however.*\[(int64|complex|bool|float32)",
     r"test_rewrite.py::test_hundreds_of_operands",
     r"test_saved_plans.py::test_random_plans_are_read_back\[(int64|complex|bool|float32)",
