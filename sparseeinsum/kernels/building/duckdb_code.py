@@ -7,8 +7,9 @@ from 1.5.6 on loads, and the library that this package opens in a Python process
 from collections.abc import Collection, Iterator, Sequence
 
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
-from sparseeinsum.kernels.building.system_code import system_code, thread_code
+from sparseeinsum.kernels.building.system_code import system_code
 from sparseeinsum.kernels.building.targets import Target
+from sparseeinsum.kernels.building.thread_code import thread_code
 from sparseeinsum.kernels.duckdb.api_table import C_API_VERSION, COPIED_SLOTS, SLOTS
 from sparseeinsum.kernels.duckdb.registry import REGISTRY, registry
 from sparseeinsum.kernels.static_data import StaticText, StaticWords
@@ -108,67 +109,14 @@ define ptr @{TABLE_OF_USER_FUNCTIONS}() {{
   ret ptr @{USER_FUNCTIONS}
 }}
 """
-# Panels of matrix products are reused by later calls; concurrent calls do not share them. A panel starts at a multiple
-# of 64; the word before it is the address that `malloc` returned.
-_PANELS = """
-@panels = internal global [64 x ptr] zeroinitializer
-declare ptr @malloc(i64)
-declare void @free(ptr)
-
+_HOST = """
 define hidden i64 @sparseeinsum_take_panels(i64 %bytes) {
-start:
-  br label %look
-look:
-  %i = phi i64 [ 0, %start ], [ %next, %on ]
-  %place = getelementptr [64 x ptr], ptr @panels, i64 0, i64 %i
-  %kept = atomicrmw xchg ptr %place, ptr null seq_cst
-  %none = icmp eq ptr %kept, null
-  br i1 %none, label %on, label %take
-on:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, 64
-  br i1 %more, label %look, label %make
-take:
-  %taken = ptrtoint ptr %kept to i64
-  ret i64 %taken
-make:
-  %whole = add i64 %bytes, 64
-  %new = call ptr @malloc(i64 %whole)
-  %failed = icmp eq ptr %new, null
-  br i1 %failed, label %nothing, label %align
-nothing:
-  ret i64 0
-align:
-  %address = ptrtoint ptr %new to i64
-  %after = add i64 %address, 64
-  %aligned = and i64 %after, -64
-  %before = sub i64 %aligned, 8
-  %header = inttoptr i64 %before to ptr
-  store ptr %new, ptr %header
-  ret i64 %aligned
+  %address = call i64 @take_panels(i64 %bytes)
+  ret i64 %address
 }
 
 define hidden void @sparseeinsum_give_panels(i64 %address) {
-start:
-  %panel = inttoptr i64 %address to ptr
-  br label %look
-look:
-  %i = phi i64 [ 0, %start ], [ %next, %on ]
-  %place = getelementptr [64 x ptr], ptr @panels, i64 0, i64 %i
-  %pair = cmpxchg ptr %place, ptr null, ptr %panel seq_cst seq_cst
-  %kept = extractvalue { ptr, i1 } %pair, 1
-  br i1 %kept, label %done, label %on
-on:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, 64
-  br i1 %more, label %look, label %release
-release:
-  %before = sub i64 %address, 8
-  %header = inttoptr i64 %before to ptr
-  %whole = load ptr, ptr %header
-  call void @free(ptr %whole)
-  br label %done
-done:
+  call void @give_panels(i64 %address)
   ret void
 }
 
@@ -177,15 +125,6 @@ done:
 define hidden i64 @sparseeinsum_pause() {
   %stops = load volatile i64, ptr @stop
   ret i64 %stops
-}
-"""
-# How many threads compute large arrays now, over all statements: a call takes more threads only if they are idle.
-_BUSY_THREADS = """
-@busy_threads = internal global i64 0
-
-define hidden i64 @sparseeinsum_add_busy_threads(i64 %threads) {
-  %before = atomicrmw add ptr @busy_threads, i64 %threads seq_cst
-  ret i64 %before
 }
 """
 
@@ -204,13 +143,12 @@ def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterato
     }
     yield system_code(targets[0].platform)
     yield thread_code(targets[0].platform)
-    yield _BUSY_THREADS
     yield tables_code()
     yield from declarations({_LOAD, _RELEASE, *referenced}.intersection(exported), processors)
     yield from data_code((*registry(), StaticText("c_api_version", C_API_VERSION), code), processors, exported)
     yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
     yield _ENTRY
-    yield _PANELS
+    yield _HOST
     yield from (_call_through_table(name, slot) for name, slot in SLOTS.items())
 
 

@@ -24,8 +24,8 @@ _MEMORY_AND_TEXT = ("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "m
 _OF_LINUX = {
     "libm.so.6": (*C_MATHEMATICS, "sincos"),  # a compiler merges a sine and a cosine into it
     "libc.so.6": (
-        *(*_MEMORY_AND_TEXT, "getentropy", "madvise", "sysconf"),
-        *("pthread_create", "pthread_join", "pthread_mutex_lock", "pthread_mutex_unlock"),
+        *(*_MEMORY_AND_TEXT, "getentropy", "madvise", "sigfillset", "sysconf"),
+        *("pthread_create", "pthread_join", "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_sigmask"),
     ),
 }
 _OF_WINDOWS = {

@@ -11,8 +11,10 @@ from sparseeinsum.kernels.building.postgresql_functions import GLUE
 from sparseeinsum.kernels.building.postgresql_kept_arrays import kept_arrays_code
 from sparseeinsum.kernels.building.postgresql_memory import memory_code
 from sparseeinsum.kernels.building.postgresql_rows import rows_code
+from sparseeinsum.kernels.building.postgresql_threads import statement_threads_code
 from sparseeinsum.kernels.building.postgresql_type import type_code
 from sparseeinsum.kernels.building.targets import Target
+from sparseeinsum.kernels.building.thread_code import thread_code
 from sparseeinsum.kernels.kernel_descriptions import descriptor_words, texts_of
 from sparseeinsum.kernels.postgresql import descriptors as pd
 from sparseeinsum.kernels.postgresql.declared_functions import NUMBERS, CFunction, c_functions, supported_functions
@@ -30,8 +32,7 @@ _ABI_BYTES = 32
 _FEATURE_NOT_SUPPORTED = "0A000"
 _CODE = "code"  # the words of each processor: addresses of the callback and the descriptor of every function
 
-# PostgreSQL calls _PG_init when it has loaded the library, which then refuses a processor that it has no code for. The
-# processes of PostgreSQL have one thread each, and keep the memory of matrix products for the next one.
+# PostgreSQL calls _PG_init when it has loaded the library, which then refuses a processor that it has no code for.
 _LOADING = f"""
 @chosen = internal global ptr null
 
@@ -48,27 +49,9 @@ keep:
   %code = load ptr, ptr %place
   store ptr %code, ptr @chosen
   call void @retain_freed_memory()
+  call void @count_processors()
   br label %done
 done:
-  ret void
-}}
-
-@panels = internal global i64 0
-declare i64 @malloc(i64)
-
-define hidden i64 @sparseeinsum_take_panels(i64 %bytes) {{
-  %kept = load i64, ptr @panels
-  %none = icmp eq i64 %kept, 0
-  br i1 %none, label %make, label %take
-make:
-  %new = call i64 @malloc(i64 %bytes)
-  store i64 %new, ptr @panels
-  ret i64 %new
-take:
-  ret i64 %kept
-}}
-
-define hidden void @sparseeinsum_give_panels(i64 %address) {{
   ret void
 }}
 """
@@ -98,6 +81,8 @@ def postgresql_code(targets: Sequence[Target], exported: Collection[str], major:
     yield from choice_code(targets, lambda processor: processor_symbol(_CODE, processor))
     yield _LOADING
     yield memory_code()
+    yield thread_code(targets[0].platform)
+    yield statement_threads_code(targets[0].platform)
     yield GLUE
     yield rows_code(WITH_COLUMNS)
     read, receive, cast = (link_symbol(symbol, version) for symbol in TYPE_SYMBOLS)

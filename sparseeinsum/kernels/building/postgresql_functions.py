@@ -20,11 +20,10 @@ CALLED_BY_KERNELS = (
     "end_MultiFuncCall",
     "sparseeinsum_numeric_to_float8",
     "sparseeinsum_raise",
-    "sparseeinsum_pause",
+    "sparseeinsum_statement_threads",
 )
 
 GLUE = """
-@InterruptPending = external global i32
 @sparseeinsum_file = private constant [13 x i8] c"sparseeinsum\\00"
 @sparseeinsum_format = private constant [3 x i8] c"%s\\00"
 declare i64 @DirectFunctionCall1Coll(ptr, i32, i64)
@@ -33,7 +32,6 @@ declare i1 @errstart(i32, ptr)
 declare i32 @errcode(i32)
 declare i32 @errmsg_internal(ptr, ...)
 declare void @errfinish(ptr, i32, ptr)
-declare void @ProcessInterrupts()
 
 define hidden i64 @sparseeinsum_numeric_to_float8(i64 %numeric) {
   %number = call i64 @DirectFunctionCall1Coll(ptr @numeric_float8, i32 0, i64 %numeric)
@@ -48,20 +46,5 @@ define hidden void @sparseeinsum_raise(i64 %sqlstate, i64 %message) {
   %said = call i32 (ptr, ...) @errmsg_internal(ptr @sparseeinsum_format, ptr %text)
   call void @errfinish(ptr @sparseeinsum_file, i32 0, ptr @sparseeinsum_file)
   ret void
-}
-
-define hidden i64 @sparseeinsum_pause() {
-  %pending = load volatile i32, ptr @InterruptPending
-  %any = icmp ne i32 %pending, 0
-  br i1 %any, label %process, label %done
-process:
-  call void @ProcessInterrupts()
-  br label %done
-done:
-  ret i64 0
-}
-
-define hidden i64 @sparseeinsum_add_busy_threads(i64 %threads) {
-  ret i64 0
 }
 """

@@ -24,7 +24,6 @@ _CODE = """
 @kept_other_type = private constant [{other_type_bytes} x i8] {other_type}
 declare i64 @pg_detoast_datum(i64)
 declare i1 @pg_strong_random(ptr, i64)
-declare void @free(ptr)
 
 define internal i64 @kept_free_place() {{
 begin:

@@ -1,6 +1,5 @@
-"""Kernels: writes the LLVM IR that depends on the operating system: locks, random numbers, memory, threads."""
+"""Kernels: writes the LLVM IR that depends on the operating system: locks, random numbers, memory."""
 
-from sparseeinsum.kernels import thread_tasks as t
 from sparseeinsum.kernels.platforms import Platform
 from sparseeinsum.kernels.residents import LOCK, SECRET, TABLE_WORDS
 from sparseeinsum.kernels.symbols import RESIDENTS
@@ -107,72 +106,6 @@ module asm "  popq %rax"
 module asm "  popq %rcx"
 module asm "  retq"
 """
-# A thread computes a task; see thread_tasks.py.
-_TASK = """
-define internal void @compute_task(ptr %task) {{
-{loads}
-  %address = load ptr, ptr %task
-  %code = call i64 %address({arguments})
-  %result = getelementptr i64, ptr %task, i64 {result}
-  store i64 %code, ptr %result
-  ret void
-}}
-"""
-_POSIX_THREADS = """
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_join(i64, ptr)
-
-define internal ptr @run_task(ptr %task) {{
-  call void @compute_task(ptr %task)
-  ret ptr null
-}}
-
-define hidden i64 @sparseeinsum_start_task(i64 %address) {{
-  %task = inttoptr i64 %address to ptr
-  %thread = getelementptr i64, ptr %task, i64 {thread}
-  %status = call i32 @pthread_create(ptr %thread, ptr null, ptr @run_task, ptr %task)
-  %started = icmp eq i32 %status, 0
-  %value = zext i1 %started to i64
-  ret i64 %value
-}}
-
-define hidden void @sparseeinsum_join_task(i64 %address) {{
-  %task = inttoptr i64 %address to ptr
-  %place = getelementptr i64, ptr %task, i64 {thread}
-  %thread = load i64, ptr %place
-  %status = call i32 @pthread_join(i64 %thread, ptr null)
-  ret void
-}}
-"""
-_WINDOWS_THREADS = """
-declare ptr @CreateThread(ptr, i64, ptr, ptr, i32, ptr)
-declare i32 @WaitForSingleObject(ptr, i32)
-declare i32 @CloseHandle(ptr)
-
-define internal i32 @run_task(ptr %task) {{
-  call void @compute_task(ptr %task)
-  ret i32 0
-}}
-
-define hidden i64 @sparseeinsum_start_task(i64 %address) {{
-  %task = inttoptr i64 %address to ptr
-  %place = getelementptr ptr, ptr %task, i64 {thread}
-  %thread = call ptr @CreateThread(ptr null, i64 0, ptr @run_task, ptr %task, i32 0, ptr null)
-  store ptr %thread, ptr %place
-  %started = icmp ne ptr %thread, null
-  %value = zext i1 %started to i64
-  ret i64 %value
-}}
-
-define hidden void @sparseeinsum_join_task(i64 %address) {{
-  %task = inttoptr i64 %address to ptr
-  %place = getelementptr ptr, ptr %task, i64 {thread}
-  %thread = load ptr, ptr %place
-  %waited = call i32 @WaitForSingleObject(ptr %thread, i32 -1)
-  %closed = call i32 @CloseHandle(ptr %thread)
-  ret void
-}}
-"""
 # The numbers of sysconf's _SC_PAGESIZE and _SC_PHYS_PAGES.
 _SYSCONF = {"linux": {"page_size": 30, "physical_pages": 85}, "darwin": {"page_size": 29, "physical_pages": 200}}
 _UNLOCKED = {"darwin": 0x32AAABA7}  # first word of PTHREAD_MUTEX_INITIALIZER; elsewhere locks start as zeros
@@ -199,15 +132,3 @@ def system_code(platform: Platform) -> str:
     words[LOCK] = _UNLOCKED.get(platform.system, 0)
     table = "zeroinitializer" if not any(words) else f"[{', '.join(f'i64 {word}' for word in words)}]"
     return f"@{RESIDENTS} = hidden global [{TABLE_WORDS} x i64] {table}\n{_SECRET}{functions}"
-
-
-def thread_code(platform: Platform) -> str:
-    """Return the LLVM IR that starts a thread for a task, and that waits for its end; see thread_tasks.py."""
-    words = range(t.ARGUMENTS, t.RESULT)
-    loads = "\n".join(
-        f"  %at_{word} = getelementptr i64, ptr %task, i64 {word}\n  %w{word} = load i64, ptr %at_{word}"
-        for word in words
-    )
-    task = _TASK.format(loads=loads, arguments=", ".join(f"i64 %w{word}" for word in words), result=t.RESULT)
-    threads = _WINDOWS_THREADS if platform.system == "win32" else _POSIX_THREADS
-    return task + threads.format(thread=t.THREAD)

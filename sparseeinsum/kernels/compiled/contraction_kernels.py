@@ -5,6 +5,7 @@ from numba import njit, types
 from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels.compiled.aggregate_kernels import SUM, folding
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
+from sparseeinsum.kernels.compiled.blas_table import has_blas
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.scratch import argument, array_of_one, batch_plan_of, plan_of, word
@@ -30,11 +31,11 @@ def contraction_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> d
     def contract_slice(u, v, w, index, slices, scratch):
         """Contract for some indices of the outermost axis of the result.
 
-        The first slice is all if that is an axis of a matrix product: then BLAS has the threads.
+        The first slice is all if that is an axis of a matrix product of a BLAS, which has the threads.
         """
         plan, part = plan_of(scratch), batch_plan_of(scratch)
         label = contraction_plan.outermost_label(plan)
-        if slices == 1 or label < 0 or contraction.is_in_matrix_product(plan, label):
+        if slices == 1 or label < 0 or (has_blas() and contraction.is_in_matrix_product(plan, label)):
             if index != 0:
                 return 0
             _add_busy_threads(1 - slices)

@@ -1,7 +1,7 @@
 """Kernels: calls the functions of a kernel through a descriptor, and lays out the memory of a call, for every host.
 
 The *work memory* of a call, `work`, contains a row of arguments, the scratch memory of the kernel, an error message,
-then words of the host. descriptors.py defines the layout of descriptors and rows.
+the threads that it may use, then words of the host. descriptors.py defines the layout of descriptors and rows.
 """
 
 from numba import njit, types
@@ -22,7 +22,8 @@ ROW = 0
 _SCRATCH = ROW + d.ROW_WORDS
 _MESSAGE = _SCRATCH + d.SCRATCH_BYTES // 8
 _MESSAGE_BYTES = 512
-HOST_WORDS = _MESSAGE + _MESSAGE_BYTES // 8
+THREADS = _MESSAGE + _MESSAGE_BYTES // 8  # how many threads the call may compute with, its own among them
+HOST_WORDS = THREADS + 1
 
 
 @njit

@@ -47,6 +47,9 @@ def _call(typing_context, address, arguments):
 array_at: Callable[..., Any] = intrinsic(_array_at)
 call: Callable[..., Any] = intrinsic(_call)
 
+malloc = types.ExternalFunction("malloc", types.int64(types.int64))
+free = types.ExternalFunction("free", types.void(types.int64))
+
 
 def address_of(symbol: str) -> Callable[[], int]:
     """Make a compiled function that returns the address of the external data `symbol`."""

@@ -12,10 +12,8 @@ from sparseeinsum.kernels.compiled.duckdb.vector_memory import new_vector_memory
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     compute_batch_rows,
-    free,
     get_child,
     get_data,
-    malloc,
     new_work,
     prepare_batch,
     read_row,
@@ -37,7 +35,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     template_of,
     words_at,
 )
-from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
+from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements, free, malloc
 from sparseeinsum.kernels.compiled.resident_access import publish, withdraw
 from sparseeinsum.kernels.residents import MAX_RESIDENTS
 

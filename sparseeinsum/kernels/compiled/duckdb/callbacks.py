@@ -9,9 +9,9 @@ from collections.abc import Callable
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.vectors import THREADS, free, get_rows, start_work, word
-from sparseeinsum.kernels.compiled.kernel_calls import message_of, template_of
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.duckdb.vectors import get_rows, start_work, word
+from sparseeinsum.kernels.compiled.kernel_calls import THREADS, message_of, template_of
+from sparseeinsum.kernels.compiled.raw_memory import array_at, free
 
 Compiled = Callable[..., int]
 

@@ -13,7 +13,6 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     calloc,
-    free,
     get_child,
     get_data,
     get_list_size,
@@ -23,7 +22,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     word,
 )
 from sparseeinsum.kernels.compiled.kernel_calls import report
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at, free
 
 SLOT_WORDS = 2
 

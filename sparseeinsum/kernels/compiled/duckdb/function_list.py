@@ -6,8 +6,8 @@ Its rows are data of the library, which the extra info refers to: see LIST_HEADE
 from numba import njit, types
 
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_type, destroy_type
-from sparseeinsum.kernels.compiled.duckdb.vectors import free, get_data, get_vector, malloc
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.duckdb.vectors import get_data, get_vector
+from sparseeinsum.kernels.compiled.raw_memory import array_at, free, malloc
 from sparseeinsum.kernels.duckdb import registry_layout as r
 
 word = types.int64

@@ -20,15 +20,9 @@ from sparseeinsum.kernels.compiled.duckdb.gathers import (
 )
 from sparseeinsum.kernels.compiled.duckdb.pins import pinned_address, unpin
 from sparseeinsum.kernels.compiled.duckdb.reservations import join_state, pin_reserved, row_address
-from sparseeinsum.kernels.compiled.duckdb.vectors import (
-    argument_is_valid,
-    free,
-    integer_at,
-    malloc,
-    word,
-)
+from sparseeinsum.kernels.compiled.duckdb.vectors import argument_is_valid, integer_at, word
 from sparseeinsum.kernels.compiled.kernel_calls import report
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at, free, malloc
 
 half_word = types.int32
 

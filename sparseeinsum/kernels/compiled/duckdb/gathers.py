@@ -21,7 +21,6 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
     calloc,
-    free,
     get_child,
     get_data,
     integer_at,
@@ -32,7 +31,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     writable_validity,
 )
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, report
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at, free
 
 _bits = types.uint64  # of places that are known not to be negative, for which numba writes no code
 

@@ -8,7 +8,7 @@ arrays look large, so that it becomes the probe side. The function returns no ro
 from numba import njit, types
 
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_type, destroy_type
-from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc
+from sparseeinsum.kernels.compiled.raw_memory import free, malloc
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 
 word = types.int64

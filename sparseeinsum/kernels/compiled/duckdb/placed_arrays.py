@@ -10,7 +10,7 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.pins import PIN_WORDS, unpin
 from sparseeinsum.kernels.compiled.duckdb.reservations import pin_reserved, row_address
-from sparseeinsum.kernels.compiled.duckdb.threads import compute_all_rows, compute_on_threads, largest_array
+from sparseeinsum.kernels.compiled.duckdb.threads import compute_all_rows
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     get_data,
@@ -22,6 +22,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
 )
 from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, measure
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.threads import compute_array
 
 # The last words of the first row of a batch: a row has room for two arguments more than these functions have.
 _PIN = FIRST_ROW + d.ROW_WORDS - PIN_WORDS
@@ -79,7 +80,7 @@ def _place_array(descriptor, work, reserved, index):
     out = _target(descriptor, work, reserved, index, size) if size >= 0 else size
     if out < 0:
         return out
-    return min(compute_on_threads(descriptor, work, row, out, size, largest_array(descriptor, row, size)), 0)
+    return min(compute_array(descriptor, work, row, out, size), 0)
 
 
 @njit

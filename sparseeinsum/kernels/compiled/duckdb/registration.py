@@ -13,9 +13,8 @@ from sparseeinsum.kernels.compiled.duckdb.logical_types import (
     create_type_of_entries,
     destroy_type,
 )
-from sparseeinsum.kernels.compiled.duckdb.vectors import free, malloc
 from sparseeinsum.kernels.compiled.message_format import format_message
-from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements
+from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements, free, malloc
 from sparseeinsum.kernels.duckdb import registry_layout as r
 from sparseeinsum.kernels.duckdb.api_table import COPIED_SLOTS
 

@@ -20,16 +20,14 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     argument_is_valid,
     array_of_row,
     copy_number,
-    free,
     get_data,
     integer_at,
-    malloc,
     set_null,
     value_address,
     word,
 )
 from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at, free, malloc
 from sparseeinsum.kernels.compiled.resident_access import change_type, publish, type_of, withdraw
 from sparseeinsum.kernels.duckdb.registry_layout import FLOAT
 from sparseeinsum.kernels.residents import MAX_RESIDENTS

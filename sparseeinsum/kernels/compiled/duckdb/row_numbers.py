@@ -7,8 +7,8 @@ the next vector when it has computed the last one, so that no thread waits for o
 from numba import njit, types
 
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_type, destroy_type
-from sparseeinsum.kernels.compiled.duckdb.vectors import free, get_data, get_vector, malloc
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.duckdb.vectors import get_data, get_vector
+from sparseeinsum.kernels.compiled.raw_memory import array_at, free, malloc
 from sparseeinsum.kernels.compiled.resident_access import lock_table, unlock_table
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 

@@ -10,12 +10,9 @@ from sparseeinsum.kernels.compiled.duckdb.callbacks import keep_threads, scalar_
 from sparseeinsum.kernels.compiled.duckdb.threads import (
     compute_all_rows,
     compute_batch_on_threads,
-    compute_on_threads,
-    largest_array,
 )
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
-    free,
     get_child,
     get_data,
     get_list_size,
@@ -39,7 +36,8 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     part_size,
     report,
 )
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at, free
+from sparseeinsum.kernels.compiled.threads import compute_array
 
 _extra_info = types.ExternalFunction("duckdb_scalar_function_get_extra_info", word(word))
 _reference = types.ExternalFunction("duckdb_vector_reference_vector", types.void(word, word))
@@ -129,7 +127,7 @@ def _refer_to_checked(info, chunk, result):
     for index in range(get_rows(chunk)):
         code = read_row(descriptor, work, index, row)
         if code == 0:
-            code = compute_on_threads(descriptor, work, row, 0, 0, largest_array(descriptor, row, 0))
+            code = compute_array(descriptor, work, row, 0, 0)
         can_refer = can_refer and code == 0
     if can_refer:
         _reference(result, get_vector(chunk, 1))
@@ -174,7 +172,7 @@ def _compute_lists(descriptor, work, rows, result):
             measure(descriptor, work, row)  # restores the plan and the program of this row in scratch memory
             at = out + entries[2 * index] // lanes * descriptor[d.RESULT_BYTES]
             size = entries[2 * index + 1] // lanes
-            code = compute_on_threads(descriptor, work, row, at, size, largest_array(descriptor, row, size))
+            code = compute_array(descriptor, work, row, at, size)
             if code < 0:
                 return code
     return 0

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from sparseeinsum.kernels.compiled.duckdb.vectors import free
+from sparseeinsum.kernels.compiled.raw_memory import free
 
 
 @njit

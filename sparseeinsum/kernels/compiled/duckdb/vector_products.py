@@ -13,7 +13,6 @@ from sparseeinsum.kernels.compiled.block_layout import write_block
 from sparseeinsum.kernels.compiled.duckdb.callbacks import scalar_callback
 from sparseeinsum.kernels.compiled.duckdb.compressed_blocks import pin_block
 from sparseeinsum.kernels.compiled.duckdb.pins import pinned_address, unpin
-from sparseeinsum.kernels.compiled.duckdb.threads import compute_on_threads
 from sparseeinsum.kernels.compiled.duckdb.vectors import (
     FIRST_ROW,
     argument_is_valid,
@@ -30,6 +29,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
 )
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, report
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.threads import compute_on_threads
 
 _SEMIRING, _ENTRIES, _ROWS, _VECTOR, _START, _FILL = range(6)  # the arguments
 _PIN = FIRST_ROW  # words of the work memory, in which this callback has no first row

@@ -32,19 +32,16 @@ get_list_size = types.ExternalFunction("duckdb_list_vector_get_size", word(word)
 reserve = types.ExternalFunction("duckdb_list_vector_reserve", types.int32(word, word))
 set_list_size = types.ExternalFunction("duckdb_list_vector_set_size", types.int32(word, word))
 calloc = types.ExternalFunction("calloc", word(word, word))
-malloc = types.ExternalFunction("malloc", word(word))
-free = types.ExternalFunction("free", types.void(word))
 use_large_pages = types.ExternalFunction("sparseeinsum_use_large_pages", types.void(word, word))
 
 LARGE_PAGE = 1 << 21  # bytes; the system clears one in a fraction of the time of many small ones
 
-# The words of DuckDB's callbacks in the work memory: columns, the first row, steps, the threads that a call may use.
+# The words of DuckDB's callbacks in the work memory: columns, the first row, steps.
 _COLUMN_WORDS = 4  # addresses: data, validity, data of the child, validity of the child
 _COLUMNS = HOST_WORDS
 FIRST_ROW = _COLUMNS + _COLUMN_WORDS * d.MAX_ARGUMENTS
 STEPS = FIRST_ROW + d.ROW_WORDS
-THREADS = STEPS + d.MAX_ARGUMENTS
-_WORK_BYTES = 8 * (THREADS + 1)
+_WORK_BYTES = 8 * (STEPS + d.MAX_ARGUMENTS)
 
 
 @njit

@@ -12,6 +12,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     HOST_WORDS,
     NULL_ROW,
     ROW,
+    THREADS,
     copy_bytes,
     is_complex,
     message_of,
@@ -45,6 +46,7 @@ _count_items = types.ExternalFunction("ArrayGetNItems", _half(word, word))
 _contains_nulls = types.ExternalFunction("array_contains_nulls", types.uint8(word))
 _deconstruct = types.ExternalFunction("deconstruct_array", types.void(*[word] * 8))
 _numeric_to_float = types.ExternalFunction("sparseeinsum_numeric_to_float8", word(word))
+_statement_threads = types.ExternalFunction("sparseeinsum_statement_threads", word())
 _raise_error = types.ExternalFunction("sparseeinsum_raise", types.void(word, word))
 
 # Offsets of fmgr.h: FunctionCallInfoBaseData, whose arguments are pairs of a datum and a null flag; and FmgrInfo.
@@ -113,6 +115,7 @@ def work_of(call_info):
     work = array_at(info + FN_EXTRA, 1, word)
     if work[0] == 0:
         work[0] = allocate_zeros_in(word_at(info + FN_CONTEXT), WORK_BYTES)
+        array_at(work[0] + 8 * THREADS, 1, word)[0] = _statement_threads()
     return work[0]
 
 

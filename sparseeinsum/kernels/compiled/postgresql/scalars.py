@@ -35,6 +35,7 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     work_of,
 )
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.threads import compute_array
 from sparseeinsum.kernels.postgresql.descriptors import DECLARED_TYPES, KERNEL_TYPES, LARGEST_RESULT
 
 _start_set = types.ExternalFunction("init_MultiFuncCall", word(word))
@@ -75,9 +76,10 @@ def postgres_array(call_info, description):
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
-    size = measure(descriptor, work, work + 8 * ROW) if code == 0 else code
+    row = work + 8 * ROW
+    size = measure(descriptor, work, row) if code == 0 else code
     array = new_array(descriptor, work, size) if size >= 0 else size
-    code = compute(descriptor, work, work + 8 * ROW, array + FLAT_HEADER, size) if array >= 0 else array
+    code = compute_array(descriptor, work, row, array + FLAT_HEADER, size) if array >= 0 else array
     return raise_error(descriptor, work, code) if code < 0 else array
 
 

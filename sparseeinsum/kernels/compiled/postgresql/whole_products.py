@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from numba import njit
 
+from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.block_layout import write_block, write_entries
@@ -31,10 +32,23 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     word_at,
     work_of,
 )
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
+from sparseeinsum.kernels.compiled.slices import slice_bounds
+from sparseeinsum.kernels.compiled.threads import (
+    close_tasks,
+    most_threads,
+    open_tasks,
+    row_of_task,
+    run_tasks,
+    scratch_of_task,
+    write_task,
+)
+
+contraction = load_kernels("contraction")
 
 _LARGEST_SIZE = 1 << 40
 _BYTES_TOGETHER = 1 << 18  # of results, which stay in the processor's cache until they are copied
+_BYTES_OF_THREAD = 1 << 20  # of results, if several threads compute them, since it takes time to start one
 _ROWS_TOGETHER = 1 << 12  # of numbers; between them, the server may stop the statement
 
 # The arguments of sums, then the operands of their kernel: which rows, where rows begin, positions and numbers of
@@ -98,7 +112,10 @@ def _sums(descriptor, work):
     value = new_bytes(descriptor, work, count * (8 + row_bytes))
     if value < 0:
         return value
-    together = min(count, max(_BYTES_TOGETHER // max(row_bytes, 1), 1))
+    products = size * head[c.BLOCK_ENTRIES]
+    threads = most_threads(work, products)
+    bytes_together = threads * _BYTES_OF_THREAD if threads > 1 else _BYTES_TOGETHER
+    together = min(count, max(bytes_together // max(row_bytes, 1), 1))
     places, sums = allocate_huge(16 * together), allocate_huge(row_bytes * together + 8)
     _write_places(array_at(places, 2 * together, word), size)
     operands[2 * _STARTS], operands[2 * _STARTS + 1] = block + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
@@ -110,7 +127,7 @@ def _sums(descriptor, work):
     for first in range(0, count, together):
         now = min(together, count - first)
         operands[2 * _ROWS], operands[2 * _ROWS + 1] = rows + 8 * first, now
-        code = compute(descriptor, work, work + 8 * ROW, sums, now)
+        code = _sum_rows(descriptor, work, sums, row_bytes, products // count * now)
         if code < 0:
             return word(code)
         copy_bytes(target + first * row_bytes, sums, now * row_bytes)
@@ -119,6 +136,27 @@ def _sums(descriptor, work):
 
 
 postgres_product_sums = value_callback("postgres_product_sums", _sums)
+
+
+@njit
+def _sum_rows(descriptor, work, sums, row_bytes, products):
+    """Compute the sums of the rows in the operands, which have so many products; returns 0 or an error code."""
+    operands = operands_of(work)
+    rows, count = operands[2 * _ROWS], operands[2 * _ROWS + 1]
+    memory, threads = open_tasks(work, products, count)
+    code = word(contraction.INTERRUPTED)
+    if memory != 0:
+        for index in range(threads):
+            first, end = slice_bounds(count, index, threads)
+            row, scratch = row_of_task(memory, index), scratch_of_task(work, memory, index)
+            part = array_at(row, operands.size, word)
+            copy_elements(part, operands)
+            part[2 * _ROWS], part[2 * _ROWS + 1] = rows + 8 * first, end - first
+            arguments = (row, sums + first * row_bytes, end - first, scratch, word(0), word(0))
+            write_task(memory, index, descriptor[d.COMPUTE], arguments)
+        code = run_tasks(work, memory, threads)
+    close_tasks(memory, threads)
+    return compute(descriptor, work, work + 8 * ROW, sums, count) if code == contraction.INTERRUPTED else code
 
 
 @njit
