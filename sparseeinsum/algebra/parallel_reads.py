@@ -39,7 +39,7 @@ def results_read_in_parallel(
         read = [operand.tensor for operand in definition.step.einsum.operands]
         reads_memory = not kept.isdisjoint(definition.relation.inputs)
         reads_value = not one_process.isdisjoint(_handed_over(definition, by_name))
-        if reads_memory or reads_value:  # one process computes this EinSum, too
+        if reads_memory or reads_value or definition.relation.is_sparse_matmul:  # one process computes this EinSum, too
             if definition.name not in staged:
                 one_process.add(definition.name)
             continue

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
+from sparseeinsum.decompose.compressed_access import is_sparse
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.optimizers import optimise, search_space
 from sparseeinsum.decompose.search_space import SearchSpace
-from sparseeinsum.decompose.sparse_matmul import is_sparse
 from sparseeinsum.errors import PlanError
 from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import DEMOTED, Decomposition

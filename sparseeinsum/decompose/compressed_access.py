@@ -16,6 +16,7 @@ from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.operators.semirings import SEMIRINGS, Semiring
 from sparseeinsum.semantics.exactness import Evaluation
+from sparseeinsum.statistics.estimate import Statistics
 
 # With fewer rows, threads could not share the work, and a hash table of the groups is small.
 _LEAST_ROWS = 256
@@ -94,7 +95,12 @@ class ProductPrices:
 
 
 IN_MEMORY = OrderingPrices(1.0, 0.55, 3.0)
+_LARGEST_SHARE = (
+    1 / 16
+)  # operands with a larger share of entries are faster as dense arrays, if they are computed as such
+
 IN_ARRAYS = OrderingPrices(0.5, 0.0, 1.0)  # by ARRAY_AGG on PostgreSQL, whose lists are in such arrays as they are
+AS_COMPUTED = OrderingPrices(0.05, 0.0, 0.0)  # of values that a function of PostgreSQL returns ordered
 
 # Of handles on DuckDB (measured by bench/list_prices.py: bench/measured/2026-11-26-peers-3.txt), and of values on
 # PostgreSQL, whose tuples take 70 times as long (bench/measured/2026-11-27-lists-7.txt).
@@ -120,6 +126,22 @@ OF_VALUES = ProductPrices(
     gathered_row=0.4,
     ordering=OrderingPrices(1.0, 0.05, 2.4),
 )
+
+
+def is_sparse(entries: float, elements: int) -> bool:
+    """Whether a computed operand has so few entries that it is no dense array."""
+    return entries <= elements * _LARGEST_SHARE
+
+
+def sparse_products(graph: EinGraph, statistics: Mapping[str, Statistics]) -> Iterator[str]:
+    """Names of products of two sparse matrices, which functions compute row by row, in the order of the rows."""
+    for einsum in graph.einsums:
+        name, labels = einsum.output.tensor, set(einsum.output.labels)
+        rows = einsum.output.labels[:1]
+        is_product = len(einsum.operands) == 2 and not labels.issuperset(einsum.labels)
+        has_rows = any(set(rows) <= set(operand.labels) for operand in einsum.operands) and len(labels) > 1
+        if is_product and has_rows and is_sparse(statistics[name].entries, graph.tensors[name].size):
+            yield name
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class EinSumKinds:
     of_numbers: frozenset[str]
     staying: StayingOperands
     inputs: frozenset[str]
+    sparse_products: frozenset[str]
     _kinds: dict[str, Hashable] = field(default_factory=dict, init=False, repr=False)
     _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
     _costs: dict[Hashable, VertexCost] = field(default_factory=dict, init=False, repr=False)
@@ -102,5 +103,6 @@ class EinSumKinds:
     def _operand_key(self, reference: Reference, position: Mapping[str, int]) -> Hashable:
         tensor = reference.tensor
         labels = tuple([position[label] for label in reference.labels])
-        storage = [tensor in names for names in (self.in_lists, self.of_numbers, self.staying.tensors, self.inputs)]
+        sets = self.in_lists, self.of_numbers, self.staying.tensors, self.inputs, self.sparse_products
+        storage = [tensor in names for names in sets]
         return labels, self.sizes.kind(tensor), self.orders.get(tensor), *storage

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.compressed_access import (
+    AS_COMPUTED,
     IN_ARRAYS,
     OF_HANDLES,
     OF_VALUES,
     CompressedSizes,
+    OrderingPrices,
     ProductPrices,
+    RowOrder,
     count_indices,
 )
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, KernelFacts
@@ -20,7 +23,7 @@ from sparseeinsum.decompose.indexed_access import ResidentSizes
 from sparseeinsum.decompose.memory_footprint import STATE_OVERHEAD_BYTES, Footprint, KernelArrays
 from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
 from sparseeinsum.decompose.vertex_costs import VertexCost
-from sparseeinsum.language.eingraph import EinGraph, EinSum
+from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, count_keys
 from sparseeinsum.operators.aggregates import AGGREGATES
 from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
@@ -41,6 +44,7 @@ class Footprints:
             read the entries of one row after the other.
         copies: How many copies there are of an operand that is kept in memory: one of handles, which all threads
             read, and one of values in every process.
+        sparse_products: The names of products of sparse matrices that are computed ordered by row, as values.
     """
 
     graph: EinGraph
@@ -50,6 +54,7 @@ class Footprints:
     staying: StayingOperands = NOTHING_STAYS
     has_handles: bool = True
     copies: int = 1
+    sparse_products: frozenset[str] = frozenset()
     _known_kernels: dict[str, KernelFacts] = field(default_factory=dict, init=False, repr=False)
 
     def compressed(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[CompressedSizes]:
@@ -60,8 +65,14 @@ class Footprints:
             sizes = self.sizes.operand(operand, decomposed.operands[index], dense)
             rows, is_in_lists = count_indices(order.rows, einsum, self.graph), operand.tensor in self.in_lists
             loads = self.staying.loads_of(operand.tensor)
-            prices = IN_ARRAYS if self._is_streamed(cost) else self.product_prices.ordering
+            prices = self._ordering_prices(cost, operand, order, loads)
             yield CompressedSizes(rows, sizes.tuples, is_in_lists and not dense, loads, prices)
+
+    def _ordering_prices(self, cost: VertexCost, operand: Reference, order: RowOrder, loads: float) -> OrderingPrices:
+        if not self.has_handles and operand.tensor in self.sparse_products and order.rows == operand.labels[:1]:
+            return AS_COMPUTED
+        stays = loads < 1.0
+        return IN_ARRAYS if self._is_streamed(cost) and not stays else self.product_prices.ordering
 
     @property
     def product_prices(self) -> ProductPrices:

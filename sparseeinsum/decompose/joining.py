@@ -21,6 +21,7 @@ _LOOKED_UP_SHARE = 0.6
 # rest from memory takes a share of the time to move one. (Measured: rows times 700 x 700 and 1,000 x 1,000 numbers.)
 _CORE_CACHE_BYTES = 2e6
 _REREAD_SHARE = 0.07
+_CACHED_SHARE = 0.02  # of a byte within that cache (measured: rows times 64 x 64 to 400 x 400 numbers)
 
 # Operands for which a join fills in values where tuples are missing; the engine copies these operands for every row.
 _FILLED_IN = {JoinKind.INNER: (), JoinKind.LEFT: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}
@@ -112,8 +113,10 @@ def looked_up_bytes(table: OperandSizes) -> float:
 
 
 def reread_bytes(operands: Sequence[OperandSizes]) -> float:
-    """Bytes that take as long to move as the arrays of a pair take to be read, where they exceed a core's cache."""
-    return sum([max(operand.tuple_bytes - _CORE_CACHE_BYTES, 0.0) for operand in operands]) * _REREAD_SHARE
+    """Bytes that take as long to move as the arrays of a pair take to be read, within a core's cache and beyond it."""
+    sizes = [operand.tuple_bytes for operand in operands]
+    beyond = sum([max(size_bytes - _CORE_CACHE_BYTES, 0.0) for size_bytes in sizes])
+    return sum(sizes) * _CACHED_SHARE + beyond * _REREAD_SHARE
 
 
 def copied_bytes(decomposed: DecomposedEinSum, kind: JoinKind, operands: Sequence[OperandSizes]) -> int:

@@ -101,6 +101,14 @@ class RunMemory:
         """The most bytes of arrays that a statement computes in one row, all of which are in memory together."""
         return self.limit_bytes / 16
 
+    @property
+    def largest_arrays_bytes(self) -> float:
+        """The most bytes of single arrays, whose sizes are certain, that a server's process reads and computes at once.
+
+        An engine in this process has `largest_row_bytes`.
+        """
+        return self.limit_bytes / self.margins.states if self.spills_states else math.inf
+
     def least_buffer_bytes(self, kept_bytes: float) -> float:
         """Bytes of buffers that the engine needs, if it keeps so much in tables and hash tables."""
         return min(kept_bytes, LEAST_BUFFER_BYTES) * self.planned_share if self.covers_process else 0.0

@@ -10,8 +10,10 @@ from sparseeinsum.decompose.compressed_access import (
     expanding,
     in_row_products,
     in_rows,
+    is_sparse,
     order_of_other,
     row_products,
+    sparse_products,
 )
 from sparseeinsum.decompose.copied_parts import CopiedPart, copied_part
 from sparseeinsum.decompose.cost import (
@@ -42,7 +44,7 @@ from sparseeinsum.decompose.joining import (
 from sparseeinsum.decompose.matched_access import in_matched_rows, in_matched_values, matched_order
 from sparseeinsum.decompose.memory_footprint import UNLIMITED, Footprint, RunMemory
 from sparseeinsum.decompose.repartition_costs import RepartitionCosts
-from sparseeinsum.decompose.sparse_matmul import is_sparse, sparse_matmul_cost, sparse_matmuls
+from sparseeinsum.decompose.sparse_matmul import sparse_matmul_cost, sparse_matmuls
 from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.affine_indices import AffineIndex
@@ -71,6 +73,7 @@ class CostModel:
         has_handles: Whether functions compute many rows at once, and read operands in memory by handles; if not, they
             compute row by row, and a few kernels read operands as values.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
+        multiplies_sparse: Whether a sparse operand may be multiplied by a single array.
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
         in_lists: The names of tensors that are stored in lists.
@@ -92,6 +95,7 @@ class CostModel:
     kept_bytes: float = 0.0
     has_handles: bool = True
     chains_arrays: bool = False
+    multiplies_sparse: bool = False
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
     in_lists: frozenset[str] = frozenset()
@@ -109,7 +113,12 @@ class CostModel:
     @property
     def least_operator_seconds(self) -> float:
         """The seconds that every EinSum takes, however little it does."""
-        return self.constants.fixed_seconds_per_operator * (ONE_ROW_OPERATOR if self.chains_arrays else 1)
+        return self.constants.fixed_seconds_per_operator * self._operators_of_array
+
+    @property
+    def _operators_of_array(self) -> float:
+        """Operators that an EinSum over single arrays takes as long as."""
+        return ONE_ROW_OPERATOR if self.chains_arrays else 1
 
     def __post_init__(self) -> None:
         """Make the parts of the model."""
@@ -121,8 +130,9 @@ class CostModel:
             self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row, *kept
         )
         copies = 1 if self.has_handles else self.memory.threads
+        products = frozenset(() if self.has_handles else sparse_products(self.graph, self.statistics))
         footprints = Footprints(
-            self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.has_handles, copies
+            self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.has_handles, copies, products
         )
         object.__setattr__(self, "sizes", sizes)
         object.__setattr__(self, "repartitions", repartitions)
@@ -130,7 +140,7 @@ class CostModel:
         inputs = frozenset(self.graph.inputs)
         within_memory = CostsWithinMemory(sizes, footprints, self.memory, self.constants, inputs)
         object.__setattr__(self, "_within_memory", within_memory)
-        stored = self.in_lists, self.of_numbers, self.staying, inputs
+        stored = self.in_lists, self.of_numbers, self.staying, inputs, products
         kinds = EinSumKinds(sizes, self.evaluations, self.orders, self.index_maps, *stored)
         object.__setattr__(self, "kinds", kinds)
 
@@ -165,11 +175,19 @@ class CostModel:
         is in memory that the system must provide first.
         """
         is_free = self._fits_into_row(einsum.output.tensor) if self._is_single_array(choice) else uses.total < 2
-        if is_free:
+        if is_free and not self._takes_much_memory(einsum, choice, cost):
             return cost
         size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
         storing = self.accounting.storing(size_bytes)
         return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))
+
+    def _takes_much_memory(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> bool:
+        """Whether single arrays are so large that each gets a table."""
+        if not is_single_array(choice):
+            return False
+        read = [(operand.tensor, cost.operand_tiles(einsum, i, choice)) for i, operand in enumerate(einsum.operands)]
+        arrays = [*read, (einsum.output.tensor, result_tiles(einsum, choice))]
+        return sum([self.sizes.tuple_bytes(*array) for array in arrays]) > self.memory.largest_arrays_bytes
 
     def _is_single_array(self, choice: Choice) -> bool:
         """Whether one array is computed from others, in an engine that computes several of them in one row."""
@@ -198,15 +216,18 @@ class CostModel:
 
         `dense` is the cost if the operand is an array, without that of making it one.
         """
-        if self.resident_bytes == 0 or not self.chains_arrays:
+        if self.resident_bytes == 0 or not self.multiplies_sparse:
+            return
+        if not (self.has_handles or decomposed.einsum.is_multilinear):  # other semirings read handles
             return
         names = [operand.tensor for operand in decomposed.einsum.operands]
         stored_so = [name in self.of_numbers or name in self.in_lists for name in names]
         sparse = [is_sparse(self.statistics[name].entries, self.graph.tensors[name].size) for name in names]
         candidates = [index for index in range(len(names)) if stored_so[index] or sparse[index]]
+        threads, operators = self.memory.threads if self.has_handles else 1, self._operators_of_array
         for product in sparse_matmuls(decomposed, self.graph, evaluation, candidates):
             name = names[product.index]
-            cost = sparse_matmul_cost(product, evaluation, self.footprints, self.memory.threads, self.constants)
+            cost = sparse_matmul_cost(product, evaluation, self.footprints, threads, operators, self.constants)
             before, after = (read.operands[product.index] for read in (product.decomposed, decomposed))
             made_dense = self.repartitions.seconds(name, before, after, 1)
             if not stored_so[product.index]:  # what computes it can make an array of it

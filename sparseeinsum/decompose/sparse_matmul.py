@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS, RowOrder, count_indices, semiring_of
-from sparseeinsum.decompose.cost import NO_WORK, ONE_ROW_OPERATOR, CostConstants, Work
+from sparseeinsum.decompose.cost import NO_WORK, CostConstants, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
 from sparseeinsum.decompose.footprints import Footprints
 from sparseeinsum.decompose.indexed_access import needs_no_conversion
@@ -16,8 +16,6 @@ from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 
-# Operands with a larger share of entries are faster as dense arrays, if they are computed as such.
-_LARGEST_SHARE = 1 / 16
 _TUPLES_PER_ROW = 0.05  # that take as long as to begin a row
 _OPERATIONS = 0.6  # relative to those that add to states in a hash table, as for groups that are computed at once
 # An array of so many bytes takes twice as long to write, on one thread, as its bytes, since it leaves the cache and its
@@ -92,13 +90,13 @@ def _with_numbers(decomposed: DecomposedEinSum, index: int) -> DecomposedEinSum:
     return replace(decomposed, operands=tuple(operands))
 
 
-def is_sparse(entries: float, elements: int) -> bool:
-    """Whether a computed operand has so few entries that it is no dense array."""
-    return entries <= elements * _LARGEST_SHARE
-
-
 def sparse_matmul_cost(
-    product: SparseMatmul, evaluation: Evaluation, footprints: Footprints, threads: int, constants: CostConstants
+    product: SparseMatmul,
+    evaluation: Evaluation,
+    footprints: Footprints,
+    threads: int,
+    operators: float,
+    constants: CostConstants,
 ) -> VertexCost:
     """The cost of a product, on one thread.
 
@@ -107,6 +105,7 @@ def sparse_matmul_cost(
         evaluation: The exact evaluation of its EinSum.
         footprints: The sizes of what is kept in memory.
         threads: The threads among which other work is shared.
+        operators: The operators that an EinSum over single arrays takes as long as.
         constants: The cost constants.
     """
     einsum, index = product.decomposed.einsum, product.index
@@ -124,7 +123,7 @@ def sparse_matmul_cost(
         1 + sizes.rows * _TUPLES_PER_ROW,
         moved,
         kernel_operations=2 * products * _OPERATIONS * threads,
-        operators=ONE_ROW_OPERATOR,
+        operators=operators,
     )
     join = work + sizes.ordering(0.0, 1.0)
     return replace(cost, join=join, seconds=join.seconds(constants))

@@ -3,6 +3,7 @@
 from collections.abc import Set
 from dataclasses import dataclass
 
+from sparseeinsum.decompose.choice import is_single_array
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.memory_footprint import Footprint
 from sparseeinsum.decompose.model import CostModel
@@ -113,6 +114,8 @@ def _footprint(step: Step, model: CostModel) -> Footprint:
 
 def _takes_much_memory(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
     size_bytes: float = _vector_bytes(plan, step, model)
+    if is_single_array(step.choice) and model.memory.spills_states:
+        return size_bytes > model.memory.largest_arrays_bytes
     if not model.memory.spills_states:
         size_bytes += _states_bytes(plan, step, model)
     return size_bytes * model.memory.margins.together > model.memory.limit_bytes

@@ -277,11 +277,12 @@ def _alternatives(
         kept_bytes=kept_bytes,
         has_handles=engine.dialect.keeps_residents,
         chains_arrays=engine.dialect.chains_arrays and options.workers is None,
+        multiplies_sparse=options.workers is None,
         orders=data.orders,
         index_maps={} if engine.dialect.distributes else data.index_maps,
         in_lists=frozenset(name for name, source in data.stored.items() if source.lists is not None),
         of_numbers=frozenset(name for name, tensor in data.inputs.items() if is_of_numbers(tensor.decomposition.tiles)),
-        staying=staying_operands(data, options, kept_bytes) if engine.dialect.keeps_residents else NOTHING_STAYS,
+        staying=NOTHING_STAYS if engine.kept_memory is None else staying_operands(data, options, kept_bytes),
     )
     decompositions = {name: tensor.decomposition for name, tensor in data.inputs.items()}
     machines = machines_of(data.stored, engine, options.objective == FLOATS)

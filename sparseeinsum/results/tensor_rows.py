@@ -72,16 +72,17 @@ class TensorRows:
             rows = np.searchsorted(np.cumsum(sizes), numbers, side="right")
             place = numbers - (np.cumsum(sizes) - sizes)[rows]  # in the array of its row
         else:
-            rows, place = np.divmod(numbers, max(self.schema.array_size, 1))
-        coordinates: dict[int, NDArray[Any]] = {}
-        for axis in reversed(range(len(tensor.axes))):
-            if decomposition.tiles[axis] == 1:
-                coordinates[axis] = keys[axis][rows]
-                continue
-            along = extents[axis][rows]
-            first = keys[axis].astype(np.int64)[rows] * decomposition.tiles[axis] if axis in keys else 0
-            coordinates[axis] = first + place % along
-            place = place // along
+            rows = numbers // max(self.schema.array_size, 1)
+            place = numbers - rows * self.schema.array_size
+        inside = [axis for axis, tile in enumerate(decomposition.tiles) if tile != 1]
+        coordinates = {axis: keys[axis][rows] for axis in keys if axis not in inside}
+        for axis in reversed(inside):
+            tile, index = decomposition.tiles[axis], place
+            if axis != inside[0]:  # numpy divides by one number faster than by many
+                along = tensor.shape[axis] if tile == DEMOTED else extents[axis][rows]
+                place = index // along
+                index = index - place * along
+            coordinates[axis] = index + (keys[axis].astype(np.int64)[rows] * tile if axis in keys else 0)
         return tuple(coordinates[axis] for axis in range(len(tensor.axes)))
 
     def entries(self, start: int = 0, stop: int | None = None) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:

@@ -15,12 +15,12 @@ from random_runs import random_runs
 from test_compressed_access import BOUNDS, TENSORS, RandomProduct, checked_plan, random_products
 
 import sparseeinsum as se
-from sparseeinsum.decompose import alternatives, model, sparse_matmul
+from sparseeinsum.decompose import alternatives, compressed_access, model, sparse_matmul
 from sparseeinsum.decompose.cost import NO_WORK
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.semantics.dense import evaluate_program
 
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL reads no operands by handle")
+duckdb_alone = pytest.mark.engines("duckdb", reason="PostgreSQL has no such function, and other prices")
 
 # EinSums, and the operands that can be multiplied by an array of the other one.
 PROGRAMS = {
@@ -45,7 +45,7 @@ def multiply_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     def free(*arguments: Any) -> VertexCost:  # noqa: ANN401  # those of the function
         return replace(sparse_matmul.sparse_matmul_cost(*arguments), join=NO_WORK, seconds=0.0)
 
-    monkeypatch.setattr(sparse_matmul, "_LARGEST_SHARE", math.inf)
+    monkeypatch.setattr(compressed_access, "_LARGEST_SHARE", math.inf)
     monkeypatch.setattr(model, "sparse_matmul_cost", free)
 
 
@@ -110,6 +110,7 @@ SEMIRINGS = {
 }
 
 
+@duckdb_alone
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("share", [0.5, 0.05, 0.0])
 @pytest.mark.parametrize("name", SEMIRINGS)
@@ -131,6 +132,7 @@ def test_semirings(shared_db: se.Database, name: str, share: float, dtype: str, 
         np.testing.assert_array_equal(result, evaluate_program(program, arrays)["T"])
 
 
+@duckdb_alone
 @pytest.mark.parametrize("threads", [1, 3])
 def test_many_rows_in_a_semiring(threads: int, everywhere: None) -> None:
     """There are more products than a thread computes alone, and most entries are in few rows."""
@@ -193,6 +195,7 @@ def test_infinity_at_absent_entries_counts(db: se.Database, everywhere: None) ->
         np.testing.assert_array_equal(db.run(plan, progress=False)["T"].to_numpy(), np.eye(2) @ h)
 
 
+@duckdb_alone
 def test_chosen_where_it_pays(db: se.Database) -> None:
     """A small graph is multiplied at once; a large one by rows, which threads share."""
     rng = np.random.default_rng(0)
@@ -209,6 +212,7 @@ def test_chosen_where_it_pays(db: se.Database) -> None:
     assert multiplied(db.plan(text, indexes=False)) == {}
 
 
+@duckdb_alone
 @pytest.mark.parametrize(("threshold", "is_one_row"), [(0.0, True), (math.inf, False)])
 def test_single_arrays_unless_rows_are_much_cheaper(
     db: se.Database, monkeypatch: pytest.MonkeyPatch, threshold: float, is_one_row: bool

@@ -72,7 +72,7 @@ def explained(connection: psycopg.Connection) -> Iterator[list[str]]:
 class TestWorkers:
     def test_are_used_for_large_tables(self, large: se.Database) -> None:
         with explained(large.connection) as plans:
-            large.run(large.plan(LAYER, indexes=False))
+            large.run(large.plan(LAYER, indexes=False, pin={"Y": ("i",)}))
         (product,) = (plan for plan in plans if "CREATE UNLOGGED TABLE" in plan)
         assert "Workers Launched: 2" in product
         assert "Parallel Seq Scan on a " in product
@@ -221,6 +221,7 @@ class TestOrderedEntries:
 class TestWholeProducts:
     PROGRAMS: ClassVar = {
         "tensor_gather_sums": "Y[i, k] = sum(A[i, j] * U[j, k])",
+        "tensor_sparse_matmul": "Y[i, k] = sum(A[i, j] * U[j, k])",
         "tensor_product_numbers": "Y[i] = min(S[i, j] + D[j])",
         "tensor_product_rows": "Y[i, k] = sum(A[i, j] * A[j, k])",
         "tensor_scaled_dots": "Y[i, j] = A[i, j] * sum(U[i, k] * V[j, k])",
@@ -242,11 +243,13 @@ class TestWholeProducts:
         db.tensor("S", adjacency, fill=np.inf, layout="S[I, ~j]" if in_lists else None)
         expected = {
             "tensor_gather_sums": dense @ left,
+            "tensor_sparse_matmul": dense @ left,
             "tensor_product_numbers": np.min(lengths + start, axis=1),
             "tensor_product_rows": dense @ dense,
             "tensor_scaled_dots": dense * (left @ right.T),
         }
-        plan = db.plan(self.PROGRAMS[function], layout="any")
+        pin = {"tensor_gather_sums": {"Y": ("i", "j")}, "tensor_sparse_matmul": {"Y": ()}}.get(function, {})
+        plan = db.plan(self.PROGRAMS[function], layout="any", pin=pin)
         db.connection.execute("SET track_functions = 'all'")
         db.connection.execute("SELECT pg_stat_reset()")
         for _ in range(3):

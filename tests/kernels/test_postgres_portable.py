@@ -50,6 +50,7 @@ WITHOUT_SQL = (
     *("tensor_gather_product_sum", "tensor_scaled_dot"),
     *("tensor_compressed_rows", "tensor_collected", "tensor_matched"),
     *("tensor_product_numbers", "tensor_product_rows", "tensor_scaled_dots"),
+    *("tensor_sparse_matmul", "tensor_sparse_matmul_transposed"),
 )
 REFUSED = [
     function

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from test_postgres_errors import error_of
@@ -92,6 +93,32 @@ def test_inner_products_are_those_of_single_tuples(connection: psycopg.Connectio
     assert value_of(connection, f"SELECT tensor_scaled_dots({tuples}, {left}, {right}, 70, {size})") is None
 
 
+@pytest.mark.parametrize("function", ["tensor_sparse_matmul", "tensor_sparse_matmul_transposed"])
+@pytest.mark.parametrize("numbers", ["", ", (SELECT array_agg(2::float8) FROM generate_series(1, 2000))"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_products_with_an_array_are_sums(
+    connection: psycopg.Connection, function: str, numbers: str, width: int
+) -> None:
+    """Rows without entries are 0; threads share the product of wide rows."""
+    create(connection, "a", random_entries(0, ROWS - 20, INNER, 2000))
+    rows, positions = (INNER, ROWS) if function.endswith("transposed") else (ROWS, INNER)
+    array = f"(SELECT array_agg((i % 97 - 40)::float8 ORDER BY i) FROM generate_series(1, {positions * width}) AS i)"
+    call = f"{function}({compressed('a', ROWS, 'float8')}, {rows}, {array}, {width}{numbers})"
+    entries = connection.execute("SELECT i, j, val FROM a").fetchall()
+    matrix = np.zeros((ROWS, INNER))
+    for i, j, v in entries:
+        matrix[i, j] = 2 if numbers else v
+    dense = (np.arange(1, positions * width + 1) % 97 - 40.0).reshape(positions, width)
+    expected = (matrix.T if function.endswith("transposed") else matrix) @ dense
+    np.testing.assert_allclose(value_of(connection, f"SELECT {call}"), expected.ravel(), rtol=1e-12, atol=1e-9)
+
+
+def test_null_entries_are_none(connection: psycopg.Connection) -> None:
+    call = "tensor_sparse_matmul(NULL::bigint[], {}, ARRAY[1]::float8[], 2)"
+    assert value_of(connection, f"SELECT {call.format(3)}") == [0.0] * 6
+    assert value_of(connection, f"SELECT {call.format('NULL')}") is None
+
+
 def test_an_entry_twice_in_a_vector(connection: psycopg.Connection) -> None:
     """As many entries as rows are no full vector."""
     vector = "(SELECT tensor_compressed(v::float8, i, 0, 2) FROM (VALUES (0, 3), (0, 5)) AS t(i, v))"
@@ -109,6 +136,15 @@ def test_an_entry_twice_in_a_vector(connection: psycopg.Connection) -> None:
         ("tensor_gather_sums(a, ARRAY[1, 2]::float8[], -1, 0::float8)", ("-1",)),
         ("tensor_gather_sums(a, ARRAY[1, 2]::float4[], 1, 0::float4)", ("argument 1", "701", "700")),
         ("tensor_gather_sums(a[2:], ARRAY[1, 2]::float8[], 1, 0::float8)", ("argument 1",)),
+        ("tensor_sparse_matmul(a, 1, ARRAY[1]::float8[], 1)", ("position 1", "1 rows")),
+        ("tensor_sparse_matmul(a, 2, ARRAY[1, 2]::float8[], 1)", ("1 rows", "not 2")),
+        ("tensor_sparse_matmul(a, -1, ARRAY[1, 2]::float8[], 1)", ("-1",)),
+        ("tensor_sparse_matmul(a, 1, ARRAY[1, 2]::float8[], -1)", ("-1",)),
+        ("tensor_sparse_matmul(NULL::bigint[], 2000000000, ARRAY[1]::float8[], 1000000)", ("bytes",)),
+        ("tensor_sparse_matmul(a, 1, ARRAY[1, 2]::float4[], 1)", ("argument 1", "701", "700")),
+        ("tensor_sparse_matmul(a[2:], 1, ARRAY[1, 2]::float8[], 1)", ("argument 1",)),
+        ("tensor_sparse_matmul(a, 1, ARRAY[1, 2]::float8[], 1, ARRAY[1, 2]::float8[])", ("1", "2")),
+        ("tensor_sparse_matmul_transposed(a, 1, ARRAY[1]::float8[], 1)", ("1",)),
         ("tensor_product_numbers('sum(u * v)', a, a, 0::float8)", ("position 1",)),
         ("tensor_product_numbers('sum(u * v)', a, v, 0::float8)", ("row 1", "0 to 0")),
         ("tensor_scaled_dots(t, ARRAY[1]::float8[], ARRAY[1, 2]::float8[], 2, 1)", ("row 1", "1 element")),
@@ -143,9 +179,11 @@ def test_other_arrays_give_errors_or_products(connection: psycopg.Connection) ->
         "tensor_product_numbers('sum(u * v)', %s::bigint[], %s::bigint[], 0::float8)",
         "tensor_gather_sums(%s::bigint[], array_fill(1::float8, ARRAY[cardinality(%s::bigint[])]), 2, 0::float8)",
         "tensor_product_rows('sum(u * v)', %s::bigint[], %s::bigint[], 0::float8)",
+        "tensor_sparse_matmul(%s::bigint[], 6, array_fill(1::float8, ARRAY[cardinality(%s::bigint[])]), 2)",
+        "tensor_sparse_matmul_transposed(%s::bigint[], 6, array_fill(1::float8, ARRAY[cardinality(%s::bigint[])]), 2)",
     )
     chance, states = random.Random(0), set[str | None]()
-    for attempt in range(3000):
+    for attempt in range(5000):
         arrays = [list(array) for array in words]
         for array in arrays:
             for _ in range(chance.choice((0, 0, 1, 1, 2))):
@@ -153,7 +191,7 @@ def test_other_arrays_give_errors_or_products(connection: psycopg.Connection) ->
                 array[chance.randrange(len(array) if chance.random() < 0.5 else 13)] = chance.choice(values)
         left, right = (array[: chance.choice((None, None, None, None, -1, 3))] for array in arrays)
         try:
-            connection.execute(f"SELECT {calls[attempt % 3]}", [left, right]).fetchall()
+            connection.execute(f"SELECT {calls[attempt % len(calls)]}", [left, right]).fetchall()
             states.add("")
         except psycopg.Error as error:
             states.add(error.sqlstate)
@@ -165,6 +203,8 @@ def test_other_arrays_give_errors_or_products(connection: psycopg.Connection) ->
     [
         "tensor_matched(a, a, 2, 0::float8, NULL)",
         "tensor_gather_sums(a, ARRAY[1, 2]::float8[], 1, 0::float8)",
+        "tensor_sparse_matmul(a, 1, ARRAY[1, 2]::float8[], 1)::text::bytea",
+        "tensor_sparse_matmul_transposed(a, 2, ARRAY[1]::float8[], 1)::text::bytea",
         "tensor_product_numbers('sum(u * v)', a, v, 0::float8)",
         "tensor_product_rows('sum(u * v)', a, v, 0::float8)::text::bytea",
         "tensor_scaled_dots(t, ARRAY[1, 2]::float8[], ARRAY[1]::float8[], 1, 1)",

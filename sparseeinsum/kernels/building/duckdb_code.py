@@ -7,6 +7,7 @@ from 1.5.6 on loads, and the library that this package opens in a Python process
 from collections.abc import Collection, Iterator, Sequence
 
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
+from sparseeinsum.kernels.building.page_code import page_code
 from sparseeinsum.kernels.building.system_code import system_code
 from sparseeinsum.kernels.building.targets import Target
 from sparseeinsum.kernels.building.thread_code import thread_code
@@ -142,6 +143,7 @@ def duckdb_code(targets: Sequence[Target], exported: Collection[str]) -> Iterato
         word for block in registry() if isinstance(block, StaticWords) for word in block.words if isinstance(word, str)
     }
     yield system_code(targets[0].platform)
+    yield page_code(targets[0].platform)
     yield thread_code(targets[0].platform)
     yield tables_code()
     yield from declarations({_LOAD, _RELEASE, *referenced}.intersection(exported), processors)

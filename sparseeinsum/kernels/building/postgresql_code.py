@@ -7,6 +7,7 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.array_functions import HANDLES
 from sparseeinsum.kernels.building.data_code import bytes_code
 from sparseeinsum.kernels.building.library_code import choice_code, data_code, declarations, tables_code
+from sparseeinsum.kernels.building.page_code import page_code
 from sparseeinsum.kernels.building.postgresql_functions import GLUE
 from sparseeinsum.kernels.building.postgresql_kept_arrays import kept_arrays_code
 from sparseeinsum.kernels.building.postgresql_memory import memory_code
@@ -82,6 +83,7 @@ def postgresql_code(targets: Sequence[Target], exported: Collection[str], major:
     yield _LOADING
     yield memory_code()
     yield thread_code(targets[0].platform)
+    yield page_code(targets[0].platform)
     yield statement_threads_code(targets[0].platform)
     yield GLUE
     yield rows_code(WITH_COLUMNS)

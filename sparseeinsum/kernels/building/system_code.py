@@ -34,24 +34,6 @@ define hidden i64 @sparseeinsum_memory_bytes() {{
   ret i64 %bytes
 }}
 """
-_LINUX = """
-declare i32 @madvise(ptr, i64, i32)
-
-define hidden void @sparseeinsum_use_large_pages(i64 %address, i64 %bytes) {
-  %before = add i64 %address, 4095
-  %start = and i64 %before, -4096
-  %end = add i64 %address, %bytes
-  %size = sub i64 %end, %start
-  %place = inttoptr i64 %start to ptr
-  %status = call i32 @madvise(ptr %place, i64 %size, i32 14)  ; MADV_HUGEPAGE
-  ret void
-}
-"""
-_ELSEWHERE = """
-define hidden void @sparseeinsum_use_large_pages(i64 %address, i64 %bytes) {
-  ret void
-}
-"""
 _WINDOWS = """
 declare void @AcquireSRWLockExclusive(ptr)
 declare void @ReleaseSRWLockExclusive(ptr)
@@ -127,7 +109,6 @@ define hidden void @sparseeinsum_draw_secret() {{
 def system_code(platform: Platform) -> str:
     """Return the LLVM IR of system functions for a platform, and of the table of resident arrays."""
     functions = _POSIX.format(**_SYSCONF[platform.system]) if platform.system in _SYSCONF else _WINDOWS
-    functions += _LINUX if platform.system == "linux" else _ELSEWHERE
     words = [0] * TABLE_WORDS
     words[LOCK] = _UNLOCKED.get(platform.system, 0)
     table = "zeroinitializer" if not any(words) else f"[{', '.join(f'i64 {word}' for word in words)}]"

@@ -7,8 +7,9 @@ from sparseeinsum.kernels.compiled.aggregate_kernels import SUM, folding
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.blas_table import has_blas
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
+from sparseeinsum.kernels.compiled.plan_memory import batch_plan_of, plan_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
-from sparseeinsum.kernels.compiled.scratch import argument, array_of_one, batch_plan_of, plan_of, word
+from sparseeinsum.kernels.compiled.scratch import argument, array_of_one, word
 from sparseeinsum.kernels.compiled.slices import slice_bounds
 
 contraction = load_kernels("contraction")

@@ -44,6 +44,7 @@ from sparseeinsum.kernels.compiled.postgresql import product_blocks as postgresq
 from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
 from sparseeinsum.kernels.compiled.postgresql import scaled_dots as postgresql_scaled_dots
+from sparseeinsum.kernels.compiled.postgresql import sparse_matmul as postgresql_sparse_matmul
 from sparseeinsum.kernels.compiled.postgresql import whole_products as postgresql_whole_products
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.groups import kernels_of, measures_in_use
@@ -142,6 +143,8 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_row_products.postgres_product_number,
     postgresql_gathers.postgres_product_sum,
     postgresql_gathers.postgres_scaled_dot,
+    postgresql_sparse_matmul.postgres_sparse_matmul,
+    postgresql_sparse_matmul.postgres_sparse_matmul_transposed,
     postgresql_collecting.postgres_collect,
     postgresql_collecting.postgres_collect_list,
     postgresql_collecting.postgres_collected,

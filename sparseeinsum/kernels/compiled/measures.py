@@ -16,17 +16,9 @@ from sparseeinsum.kernels.compiled.parsed_arguments import (
     smallest,
     user_aggregate,
 )
+from sparseeinsum.kernels.compiled.plan_memory import plan_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
-from sparseeinsum.kernels.compiled.scratch import (
-    MOST_ROWS,
-    argument,
-    half_word,
-    integer,
-    integers,
-    plan_of,
-    report,
-    shape_of,
-)
+from sparseeinsum.kernels.compiled.scratch import MOST_ROWS, argument, half_word, integer, integers, report, shape_of
 
 aggregation = load_kernels("aggregation")
 contraction_plan = load_kernels("contraction_plan")

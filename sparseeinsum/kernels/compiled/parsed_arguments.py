@@ -11,18 +11,16 @@ from numba import njit, types
 from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.operator_codes import AGGREGATE_NAMES, SEMIRING_TEXTS, VOCABULARY
+from sparseeinsum.kernels.compiled.plan_memory import EXTENTS_KEY, SPEC_KEY, plan_of
 from sparseeinsum.kernels.compiled.raw_memory import address_of, array_at
 from sparseeinsum.kernels.compiled.scratch import (
     CONSTANTS,
     DIGITS,
-    EXTENTS_KEY,
     OPERATORS,
-    SPEC_KEY,
     TEXT_KEY,
     argument,
     byte,
     integers,
-    plan_of,
     program_of,
     report,
     scratch_words,

@@ -49,6 +49,9 @@ call: Callable[..., Any] = intrinsic(_call)
 
 malloc = types.ExternalFunction("malloc", types.int64(types.int64))
 free = types.ExternalFunction("free", types.void(types.int64))
+use_large_pages = types.ExternalFunction("sparseeinsum_use_large_pages", types.void(types.int64, types.int64))
+
+LARGE_PAGE = 1 << 21  # bytes; the system clears one in a fraction of the time of many small ones
 
 
 def address_of(symbol: str) -> Callable[[], int]:

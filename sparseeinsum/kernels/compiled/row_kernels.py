@@ -14,16 +14,15 @@ from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
 from sparseeinsum.kernels.compiled.line_kernels import line_kernels
 from sparseeinsum.kernels.compiled.operator_codes import CODES
 from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
+from sparseeinsum.kernels.compiled.plan_memory import batch_plan_of, plan_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.row_product_kernels import row_product_kernels
 from sparseeinsum.kernels.compiled.scratch import (
     argument,
     array_of_one,
-    batch_plan_of,
     constants_of,
     evaluation_stack,
     operand_block,
-    plan_of,
     program_of,
     report,
     word,

@@ -7,9 +7,9 @@ from numba import njit, types
 
 from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors as d
+from sparseeinsum.kernels.compiled.plan_memory import AFTER_PLANS
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
-contraction_plan = load_kernels("contraction_plan")
 evaluation = load_kernels("evaluation")
 expression = load_kernels("expression")
 layout = load_kernels("layout")
@@ -18,12 +18,8 @@ word = types.int64
 half_word = types.int32  # of a position in a row of entries
 byte = types.uint8
 
-# Offsets in scratch memory, in words. A key is a length plus 1 (0 in new scratch memory), then the text or extents.
-SPEC_KEY = d.REPORT_WORDS
-EXTENTS_KEY = SPEC_KEY + 1 + d.MAX_TEXT // 8
-PLAN = EXTENTS_KEY + 1 + contraction_plan.MAX_LABELS
-BATCH_PLAN = PLAN + contraction_plan.PLAN_SIZE
-TEXT_KEY = BATCH_PLAN + contraction_plan.PLAN_SIZE
+# Offsets in scratch memory, in words, after plans. A key is a length plus 1 (0 in new scratch memory), then the text.
+TEXT_KEY = AFTER_PLANS
 PROGRAM = TEXT_KEY + 1 + d.MAX_TEXT // 8
 CONSTANTS = PROGRAM + 1 + 2 * expression.MAX_OPERATIONS
 OPERATORS = CONSTANTS + expression.CONSTANT_WORDS
@@ -65,16 +61,6 @@ def integers(row, index):
 @njit
 def scratch_words(scratch, start, size):
     return array_at(scratch + 8 * start, size, word)
-
-
-@njit
-def plan_of(scratch):
-    return scratch_words(scratch, PLAN, contraction_plan.PLAN_SIZE)
-
-
-@njit
-def batch_plan_of(scratch):
-    return scratch_words(scratch, BATCH_PLAN, contraction_plan.PLAN_SIZE)
 
 
 @njit

@@ -1,6 +1,6 @@
 """Kernels: adapts products of a sparse matrix and an array to the calling convention, for each dtype.
 
-Operands are those that `duckdb/sparse_matmul.py` lists. If there are no entries, no rows begin.
+Operands are those that `sparse_operands.py` lists. If there are no entries, no rows begin.
 """
 
 from numba import njit

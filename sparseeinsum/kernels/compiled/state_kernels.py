@@ -6,8 +6,9 @@ from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels.compiled.arithmetic import DtypeArithmetic
 from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, RowKernel
 from sparseeinsum.kernels.compiled.parsed_arguments import numbers_of_state, user_aggregate
+from sparseeinsum.kernels.compiled.plan_memory import plan_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at
-from sparseeinsum.kernels.compiled.scratch import argument, array_of_one, integer, operand_block, plan_of, word
+from sparseeinsum.kernels.compiled.scratch import argument, array_of_one, integer, operand_block, word
 
 contraction = load_kernels("contraction")
 evaluation = load_kernels("evaluation")

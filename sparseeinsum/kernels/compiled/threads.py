@@ -10,8 +10,8 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels import thread_tasks as t
 from sparseeinsum.kernels.compiled.blas_table import has_blas
 from sparseeinsum.kernels.compiled.kernel_calls import THREADS, compute, scratch_of, word
+from sparseeinsum.kernels.compiled.plan_memory import plan_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at, call, copy_elements, free, malloc
-from sparseeinsum.kernels.compiled.scratch import plan_of
 
 contraction = load_kernels("contraction")
 

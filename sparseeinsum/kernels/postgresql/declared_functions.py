@@ -42,8 +42,13 @@ _GATHERS = {  # callbacks, by kernel
     "gather_sum": "product_sum",
     "gather_product_sum": "product_sum",
     "scaled_dot": "scaled_dot",
+    "sparse_matmul": "sparse_matmul",
+    "sparse_matmul_transposed": "sparse_matmul_transposed",
 }
-_TAKE_NULL = ("tensor_scaled_dot", "tensor_matched")  # for which NULL stands for zeros, or for no entries
+_TAKE_NULL = (  # for which NULL stands for zeros, or for no entries
+    *("tensor_scaled_dot", "tensor_matched"),
+    *("tensor_sparse_matmul", "tensor_sparse_matmul_transposed"),
+)
 _ROW_PRODUCTS = {  # callbacks, by result
     ValueType.ENTRIES: "product_row",
     ValueType.NUMBER: "product_number",

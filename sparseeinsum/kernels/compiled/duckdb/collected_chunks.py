@@ -4,8 +4,8 @@ from numba import njit, types
 
 from sparseeinsum.kernels import collection as c
 from sparseeinsum.kernels.compiled.duckdb.vector_memory import free_vector, new_vector_memory
-from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, word
-from sparseeinsum.kernels.compiled.raw_memory import array_at, free, malloc
+from sparseeinsum.kernels.compiled.duckdb.vectors import word
+from sparseeinsum.kernels.compiled.raw_memory import LARGE_PAGE, array_at, free, malloc
 from sparseeinsum.kernels.duckdb.registry_layout import BIGINT
 
 half_word = types.int32

@@ -4,9 +4,9 @@ from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, copy_number, use_large_pages, word
+from sparseeinsum.kernels.compiled.duckdb.vectors import copy_number, word
 from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report
-from sparseeinsum.kernels.compiled.raw_memory import array_at, free, malloc
+from sparseeinsum.kernels.compiled.raw_memory import LARGE_PAGE, array_at, free, malloc, use_large_pages
 
 half_word = types.int32
 

@@ -7,8 +7,8 @@ cleared other pages, which takes longer than to write them.
 from numba import njit
 
 from sparseeinsum.kernels.compiled.duckdb.logical_types import create_vector, destroy_vector
-from sparseeinsum.kernels.compiled.duckdb.vectors import LARGE_PAGE, get_data, use_large_pages, word
-from sparseeinsum.kernels.compiled.raw_memory import array_at, free, malloc
+from sparseeinsum.kernels.compiled.duckdb.vectors import get_data, word
+from sparseeinsum.kernels.compiled.raw_memory import LARGE_PAGE, array_at, free, malloc, use_large_pages
 
 
 @njit

@@ -17,7 +17,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     pair_elements,
     report,
 )
-from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
+from sparseeinsum.kernels.compiled.raw_memory import LARGE_PAGE, array_at, copy_elements, use_large_pages
 
 word = types.int64
 half_word = types.uint32
@@ -32,9 +32,6 @@ get_list_size = types.ExternalFunction("duckdb_list_vector_get_size", word(word)
 reserve = types.ExternalFunction("duckdb_list_vector_reserve", types.int32(word, word))
 set_list_size = types.ExternalFunction("duckdb_list_vector_set_size", types.int32(word, word))
 calloc = types.ExternalFunction("calloc", word(word, word))
-use_large_pages = types.ExternalFunction("sparseeinsum_use_large_pages", types.void(word, word))
-
-LARGE_PAGE = 1 << 21  # bytes; the system clears one in a fraction of the time of many small ones
 
 # The words of DuckDB's callbacks in the work memory: columns, the first row, steps.
 _COLUMN_WORDS = 4  # addresses: data, validity, data of the child, validity of the child

@@ -20,7 +20,7 @@ from sparseeinsum.kernels.compiled.kernel_calls import (
     report,
     word,
 )
-from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.raw_memory import LARGE_PAGE, array_at, use_large_pages
 from sparseeinsum.kernels.postgresql.descriptors import (
     DECLARED_TYPES,
     DESCRIPTOR_WORDS,
@@ -298,7 +298,7 @@ def new_array(descriptor, work, size):
         report(work, size * item_bytes, descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
     total = FLAT_HEADER + size * item_bytes
-    array = allocate(total)
+    array = _allocate_large(total)
     header = array_at(array, FLAT_HEADER // 4, _half)
     if size == 0:
         total = _ARRAY_HEADER  # an array of no dimensions
@@ -330,9 +330,18 @@ def new_bytes(descriptor, work, size):
     if size > descriptor[d.LIMIT_BYTES]:
         report(work, size, descriptor[d.LIMIT_BYTES])
         return d.RESULT_TOO_LARGE
-    value = allocate(BYTES_HEADER + size)
+    value = _allocate_large(BYTES_HEADER + size)
     array_at(value, 1, _half)[0] = BYTES_HEADER + size << 2
     return value
+
+
+@njit
+def _allocate_large(size):
+    """Allocate memory as `allocate` does, in large pages if it takes several."""
+    address = allocate(size)
+    if size >= 2 * LARGE_PAGE:
+        use_large_pages(address, size)
+    return address
 
 
 @njit
