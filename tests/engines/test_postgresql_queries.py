@@ -248,7 +248,8 @@ class TestWholeProducts:
             "tensor_product_rows": dense @ dense,
             "tensor_scaled_dots": dense * (left @ right.T),
         }
-        pin = {"tensor_gather_sums": {"Y": ("i", "j")}, "tensor_sparse_matmul": {"Y": ()}}.get(function, {})
+        promoted: dict[str, tuple[str, ...]] = {"tensor_gather_sums": ("i", "j"), "tensor_sparse_matmul": ()}
+        pin = {"Y": promoted[function]} if function in promoted else {}
         plan = db.plan(self.PROGRAMS[function], layout="any", pin=pin)
         db.connection.execute("SET track_functions = 'all'")
         db.connection.execute("SELECT pg_stat_reset()")
