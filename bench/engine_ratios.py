@@ -49,10 +49,11 @@ def plain(result: object, workload: Workload) -> object:
 
 
 def ratios(workload: Workload, url: str, threads: int | None, repeat: int, show: bool) -> list[Figure]:
-    """The figures of a workload, after checking that all agree; DuckDB has so many threads."""
+    """The figures of a workload, after checking that all agree; both have so many threads."""
     with se.connect() as duckdb, se.connect(url) as postgresql:
         if threads is not None:
             duckdb.connection.execute(f"SET threads = {threads}")
+            postgresql.connection.execute(f"SET max_parallel_workers_per_gather = {threads - 1}")
         contenders = {"DuckDB": (duckdb, "entries")}
         contenders |= {f"PostgreSQL, {layout}": (postgresql, layout) for layout in LAYOUTS}
         runs = {}
@@ -75,7 +76,7 @@ def main() -> None:
     parser.add_argument("--url", required=True, help="PostgreSQL database that has the extension")
     parser.add_argument("--size", choices=("tiny", "small", "full"), default="small", help="of the workloads")
     parser.add_argument("--only", nargs="*", metavar="KIND", help="kinds of workloads, as in SpMM; by default all")
-    parser.add_argument("--threads", type=int, help="of DuckDB; kernels of PostgreSQL have one; by default all")
+    parser.add_argument("--threads", type=int, help="of DuckDB, and processes of PostgreSQL; by default all")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each; the median counts")
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder for the figures as JSON")
     parser.add_argument("--show", action="store_true", help="show plans and their SQL, too")
