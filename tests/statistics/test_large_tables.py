@@ -389,7 +389,7 @@ def test_a_table_of_the_same_name_is_sampled_anew(db: se.Database) -> None:
     define(db)
     rows = run_sql(db, "SELECT count(*) FROM edges")[0][0]
     assert db.plan(PROGRAMS[0]).data.statistics["A"].distinct[0] > 30
-    columns = "number // 40 AS i, number % 40 AS j, CAST(1 AS DOUBLE) AS w"
+    columns = "CAST(number // 40 AS INT) AS i, CAST(number % 40 AS INT) AS j, CAST(1 AS DOUBLE) AS w"
     run_sql(db, f"CREATE OR REPLACE TABLE edges AS SELECT {columns} FROM range({rows}) AS numbers(number)")
     assert db.plan(PROGRAMS[0]).data.statistics["A"].distinct[0] <= 30
 
