@@ -29,6 +29,8 @@ MOST_POSITIONS = (1 << 31) - 1  # and the most rows, LARGEST of kernels/compress
 # Kernel operations relative to those that add to states: a group stays in the processor's cache until it is complete
 # (measured: bench/indexed.py).
 _CACHED_OPERATIONS = 0.6
+# Operands with a larger share of entries are faster as dense arrays, if they are computed as such.
+_LARGEST_SHARE = 1 / 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,6 @@ class ProductPrices:
 
 
 IN_MEMORY = OrderingPrices(1.0, 0.55, 3.0)
-_LARGEST_SHARE = (
-    1 / 16
-)  # operands with a larger share of entries are faster as dense arrays, if they are computed as such
-
 IN_ARRAYS = OrderingPrices(0.5, 0.0, 1.0)  # by ARRAY_AGG on PostgreSQL, whose lists are in such arrays as they are
 AS_COMPUTED = OrderingPrices(0.05, 0.0, 0.0)  # of values that a function of PostgreSQL returns ordered
 
@@ -137,10 +135,8 @@ def sparse_products(graph: EinGraph, statistics: Mapping[str, Statistics]) -> It
     """Names of products of two sparse matrices, which functions compute row by row, in the order of the rows."""
     for einsum in graph.einsums:
         name, labels = einsum.output.tensor, set(einsum.output.labels)
-        rows = einsum.output.labels[:1]
-        is_product = len(einsum.operands) == 2 and not labels.issuperset(einsum.labels)
-        has_rows = any(set(rows) <= set(operand.labels) for operand in einsum.operands) and len(labels) > 1
-        if is_product and has_rows and is_sparse(statistics[name].entries, graph.tensors[name].size):
+        is_product = len(einsum.operands) == 2 and len(labels) > 1 and not labels.issuperset(einsum.labels)
+        if is_product and is_sparse(statistics[name].entries, graph.tensors[name].size):
             yield name
 
 
