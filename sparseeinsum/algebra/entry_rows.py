@@ -21,7 +21,9 @@ class EntryRows:
     def of(cls, relation: Contract) -> "EntryRows | None":
         """How the entries of an EinSum come; None if they do not come row by row."""
         labels = relation.einsum.output.labels
-        if len(relation.compressed) < 2 or relation.is_matched or relation.indexed is not None:
+        is_sampled = relation.is_fused and bool(relation.compressed) and relation.output.is_scalar
+        is_product = len(relation.compressed) > 1 and not relation.is_matched and relation.indexed is None
+        if not (is_sampled or is_product):
             return None
         first = 1 if relation.is_fused else relation.compressed[0]
         of_rows = relation.einsum.operands[first].labels

@@ -11,7 +11,7 @@ Matrices stand for tensors of any number of axes.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from sparseeinsum.decompose.choice import Choice, is_single_array, reference_tiles, result_tiles
@@ -181,15 +181,31 @@ class _Pair:
         inside = [self._inside(reference) for reference in (*arrays, self.reader.einsum.output)]
         output_keys = self._promoted(self.reader.einsum.output.labels)
         if inside[0] == inside[1] and not inside[2] and sorted(entries.labels) == sorted(output_keys):
-            yield self._sampled(entries, arrays)
+            yield from self._sampled(entries, arrays)
         if inside[0] == inside[1] == inside[2] and set(output_keys) <= set(entries.labels):
             yield from self._rows(entries, arrays, output_keys)
 
-    def _sampled(self, entries: Reference, arrays: Sequence[Reference]) -> FusedProduct:
-        """The product of numbers and inner products of rows."""
+    def _sampled(self, entries: Reference, arrays: Sequence[Reference]) -> Iterator[FusedProduct]:
+        """The product of numbers and inner products of rows; without handles, a kernel may compute it for all rows."""
         tuples = self._tuples(entries)
         work = Work(tuples, kernel_operations=3 * tuples * self._size(arrays[0]), operators=1)
-        return self._product(FusedKernel.SAMPLED, (entries, *arrays), {}, work)
+        yield self._product(FusedKernel.SAMPLED, (entries, *arrays), {}, work)
+        if self.model.has_handles:
+            return
+        for left, right in (arrays, tuple(reversed(arrays))):
+            order = RowOrder(self._promoted(left.labels), self._promoted(right.labels))
+            if self._is_order_of(order, (entries, left, right)):
+                prices = self.model.footprints.product_prices
+                in_order = in_rows(replace(work, tuples=0), self._sizes(entries, order), prices)
+                yield self._product(FusedKernel.SAMPLED, (entries, left, right), {0: order}, in_order)
+
+    def _is_order_of(self, order: RowOrder, operands: Sequence[Reference]) -> bool:
+        """Whether the first operand may be ordered so: rows by its first labels, as the result has them in order."""
+        parts = order.rows, order.positions
+        in_result = [label for part in parts for label in self.reader.einsum.output.labels if label in part]
+        einsum, graph = self._einsum(operands), self.model.graph
+        fits = all(count_indices(part, einsum, graph) < MOST_POSITIONS for part in parts)
+        return operands[0].labels == tuple(in_result) == (*order.rows, *order.positions) and fits
 
     def _rows(
         self, entries: Reference, arrays: Sequence[Reference], output_keys: tuple[str, ...]

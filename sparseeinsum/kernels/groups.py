@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sparseeinsum.kernels.array_functions import array_functions
+from sparseeinsum.kernels.array_functions import array_functions, postgresql_functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ GROUPS = {
                 *("postgresql.scalars", "postgresql.aggregates", "postgresql.compression", "postgresql.row_products"),
                 *("postgresql.gathers", "postgresql.collecting", "postgresql.matches", "postgresql.scaled_dots"),
                 *("postgresql.whole_products", "postgresql.product_blocks", "postgresql.sparse_matmul"),
+                *("postgresql.masked_products", "postgresql.entry_numbers"),
             ),
         ),
         CompilationGroup("measures", ("measures",)),
@@ -65,7 +66,8 @@ def groups_of(host: str) -> tuple[CompilationGroup, ...]:
 
 def kernels_of(dtype: str) -> tuple[str, ...]:
     """List the names of the kernels that functions of a dtype need."""
-    return tuple(sorted({function.kernel for function in array_functions() if dtype in function.dtypes} - {""}))
+    functions = (*array_functions(), *postgresql_functions())
+    return tuple(sorted({function.kernel for function in functions if dtype in function.dtypes} - {""}))
 
 
 def measures_in_use() -> tuple[str, ...]:

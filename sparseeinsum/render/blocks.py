@@ -41,8 +41,11 @@ class Block:
         detects_nonfinite: Whether a NaN or infinite value that it computes must end the statement, even in a row that
             no join reads.
         is_fenced: Whether its rows must be computed before they are joined.
-        entries: Its entries as a kernel computes them row by row, without a tuple for each; None if it does not.
+        entries: Its entries as a kernel computes them row by row, without a tuple for each; None if it does not. Their
+            rows may be numbered by other keys than the first ones.
         whole: Its tuples in one value, if a kernel computes all of them in one call.
+        array: The SELECT of the handle of its arrays in one, in C order of their keys, with zeros for absent tuples, if
+            a kernel computes all of them in one call.
     """
 
     name: str
@@ -54,11 +57,13 @@ class Block:
     is_fenced: bool = False
     entries: EntryBytes | None = None
     whole: ValueOfTuples | None = None
+    array: exp.Select | None = None
 
     @property
     def in_one_value(self) -> ValueOfTuples | None:
         """Its tuples in one value, in one call or of its entries row by row; None if a tuple comes for each."""
-        if self.entries is None:
+        keys = [column.alias_or_name for column in self.select.selects[:-1]]
+        if self.entries is None or self.entries.keys != keys:
             return self.whole
         select = self.entries.compressed_select(TUPLES_COLUMN)
         (value,) = select.selects
@@ -75,6 +80,7 @@ class KernelSelect:
     detects_nonfinite: bool = False
     entries: EntryBytes | None = None
     whole: ValueOfTuples | None = None
+    array: exp.Select | None = None
 
     def block(self, name: str, comment: str) -> Block:
         """The block of the SELECT."""
@@ -86,4 +92,5 @@ class KernelSelect:
             detects_nonfinite=self.detects_nonfinite,
             entries=self.entries,
             whole=self.whole,
+            array=self.array,
         )

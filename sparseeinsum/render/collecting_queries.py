@@ -21,7 +21,6 @@ from sparseeinsum.render.layouts import HANDLE_COLUMN, reserved_memory
 from sparseeinsum.render.placed_arrays import PlacedArrays
 from sparseeinsum.render.row_tiles import stacked_tiles
 from sparseeinsum.render.sources import with_join
-from sparseeinsum.render.whole_products import scaled_dots
 from sparseeinsum.statistics.columns import computed_type, type_named
 
 NUMBER_COLUMN = "number"
@@ -111,11 +110,6 @@ def value_of_tuples(query: exp.Select, schema: Schema) -> ValueOfTuples:
         array = converted(exp.column(VALUE_COLUMN, table=_TUPLES), kind)
         return ValueOfTuples(exp.select(call("tensor_bytes", array).as_(TUPLES_COLUMN)).from_(query.subquery(_TUPLES)))
     numbered, number, value = _numbered(query, schema)
-    dots = scaled_dots(query, numbered.this, list(schema.key_counts.values()), schema.tensor.dtype)
-    if dots is not None:
-        computed = ValueOfTuples.of(dots)
-        computed.select.set("with_", numbered.this.args.get("with_"))
-        return computed
     collected = call("tensor_collected", number, converted(value, kind))
     return ValueOfTuples(exp.select(exp.alias_(collected, TUPLES_COLUMN)).from_(numbered))
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -51,11 +52,23 @@ def gather_select(relation: Contract, entries: SelectSource, array: SelectSource
         integer(size),
         element_of(array.schema),
     )
-    if semiring is None or semiring.aggregate == "sum":
-        gathered = call(SUM_FUNCTION, *arguments)
-    else:
+    if semiring is not None and semiring.aggregate != "sum":
         gathered = call("tensor_gather_reduce", text(semiring.text), *arguments)
-    return gathered_rows_select(relation, gathered, (entries, array), size, dialect)
+        return gathered_rows_select(relation, gathered, (entries, array), size, dialect)
+    select = gathered_rows_select(relation, call(SUM_FUNCTION, *arguments), (entries, array), size, dialect)
+    return select if select.whole is None else replace(select, array=_sums_in_one_array(relation, entries, array))
+
+
+def _sums_in_one_array(relation: Contract, entries: SelectSource, array: SelectSource) -> exp.Select | None:
+    """The SELECT of the sums of all rows in one array; None if a row without entries is not 0."""
+    if relation.output.tensor.fill != 0:
+        return None
+    entries_handle, array_handle = (exp.column(HANDLE_COLUMN, table=alias) for alias in HANDLE_ALIASES[:2])
+    rows, size = integer(_count_rows(relation)), integer(array.schema.list_length)
+    sums = call("tensor_sparse_matmul", entries_handle, rows, array_handle, size)
+    select = exp.select(exp.alias_(sums, HANDLE_COLUMN))
+    put_values_in_place(select, dict(zip(HANDLE_ALIASES, (entries, array), strict=False)))
+    return select
 
 
 def gathered_rows_select(
@@ -156,8 +169,7 @@ def entries_of_rows_select(
         entry_rows = _unpacked_entries_select(rows, relation.computed_in)
     keys = keys_of_entries(row_counts, position_counts, position, "s")
     select = result_select(relation, {name: keys[name] for name in counts}, value, entry_rows)
-    is_in_order = [*row_counts, *position_counts] == list(counts) and result_value(relation, value) == value
-    return KernelSelect(select, entries=as_bytes if is_in_order else None)
+    return KernelSelect(select, entries=as_bytes if result_value(relation, value) == value else None)
 
 
 def rows_of_entries_select(relation: Contract, entries: exp.Expr, handles: Sequence[SelectSource]) -> exp.Select:

@@ -11,6 +11,7 @@ from sparseeinsum.render.layouts import ROW_COLUMN
 from sparseeinsum.render.whole_products import of_all_rows
 
 ENTRY_COLUMN = "entry"
+ALL_ENTRIES, ENTRIES_ALIAS = "entries", "all_entries"  # a column of all entries in one value, and its relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +23,37 @@ class EntryBytes:
         dtype: The dtype of their numbers.
         row_counts: The keys that number the rows, in C order, each with how many values it can have.
         position_counts: The keys that number the positions in a row.
+        numbers: What replaces the numbers of all entries, as `all_numbers` has it; None if they stay.
     """
 
     rows: exp.Select
     dtype: str
     row_counts: Mapping[str, int]
     position_counts: Mapping[str, int]
+    numbers: exp.Expr | None = None
+
+    @property
+    def all_numbers(self) -> exp.Expr:
+        """The array of the numbers of all entries, from the column `ALL_ENTRIES` of a relation `ENTRIES_ALIAS`."""
+        if self.numbers is not None:
+            return self.numbers.copy()
+        return call("tensor_entries", exp.column(ALL_ENTRIES, table=ENTRIES_ALIAS), constant(0, self.dtype))
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys in the order of the entries."""
+        return [*self.row_counts, *self.position_counts]
 
     def compressed_select(self, name: str) -> exp.Select:
         """The SELECT of all entries in one value, ordered by row, in a column of this name."""
+        if self.numbers is None:
+            return self.whole_select(name)
+        replaced = call("tensor_with_numbers", exp.column(ALL_ENTRIES, table=ENTRIES_ALIAS), self.numbers.copy())
+        rows = self.whole_select(ALL_ENTRIES).offset(0, copy=False).subquery(ENTRIES_ALIAS)
+        return exp.select(exp.alias_(replaced, name)).from_(rows, copy=False)
+
+    def whole_select(self, name: str) -> exp.Select:
+        """The SELECT of all entries in one value, as `compressed_select`, with the numbers that the rows have."""
         entries = self.rows.selects[-1].unalias()
         whole = of_all_rows(entries)
         if whole is not None:

@@ -15,25 +15,26 @@ ENTRY = "entry"  # the label of the arrays
 
 
 def value_of_entries(contract: Contract, terms: Sequence[OperandValue], dialect: Dialect) -> exp.Expr:
-    """The array of the numbers of a result, in the type of its elements.
+    """The array of the numbers of a result, in the type of its elements; a number if all entries are aggregated.
 
     Args:
-        contract: An EinSum that aggregates nothing.
+        contract: An EinSum that aggregates nothing, or all labels.
         terms: The values of its operands: an array with the label `ENTRY`, or one number for all entries.
         dialect: The dialect of the engine.
     """
     array = next(term.value for term in terms if term.inside)
+    inside = (ENTRY,) if contract.einsum.output.labels else ()
     references = zip(contract.einsum.operands, terms, strict=True)
     einsum = replace(
         contract.einsum,
-        output=replace(contract.einsum.output, labels=(ENTRY,)),
+        output=replace(contract.einsum.output, labels=inside),
         operands=tuple(replace(reference, labels=term.inside) for reference, term in references),
         promoted=frozenset(),
     )
     return ResultValue(
         einsum,
         terms,
-        inside=(ENTRY,),
+        inside=inside,
         extents={ENTRY: call("LEN", array.copy())},
         is_grouped=False,
         has_keys=False,

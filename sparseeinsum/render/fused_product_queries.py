@@ -23,7 +23,7 @@ from sparseeinsum.render.compressing_queries import computed_number
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, ROW_COLUMN, element_of, row_position
 from sparseeinsum.render.sources import SelectSource, aliased, named
-from sparseeinsum.render.whole_products import DOT_FUNCTION
+from sparseeinsum.render.whole_products import DOT_ROW_FUNCTION, MASKED_ROW_FUNCTION, PRODUCT_SUM_FUNCTION
 
 
 def fused_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> KernelSelect:
@@ -31,6 +31,8 @@ def fused_select(relation: Contract, sources: Sequence[SelectSource], dialect: D
     match [isinstance(operand, Compress) for operand in relation.inputs]:
         case [True, True, True]:
             return _masked_select(relation, sources, dialect)
+        case [True, False, False] if relation.output.is_scalar:
+            return _sampled_rows_select(relation, sources, dialect)
         case [True, False, False]:
             return _rows_select(relation, sources, dialect)
         case _:
@@ -50,7 +52,7 @@ def _masked_select(relation: Contract, sources: Sequence[SelectSource], dialect:
     semiring = next(semiring for semiring in SEMIRINGS if (semiring.aggregate, semiring.function) == pair)
     mask, left, right = _handles()
     row, start = exp.column(ROW_COLUMN, table="r"), identity_of(semiring, relation)
-    entries = call("tensor_masked_product_row", text(semiring.text), left, row, right, start, mask)
+    entries = call(MASKED_ROW_FUNCTION, text(semiring.text), left, row, right, start, mask)
     return entries_of_rows_select(relation, entries, sources, relation.einsum.operands[1].labels, dialect)
 
 
@@ -59,8 +61,16 @@ def _rows_select(relation: Contract, sources: Sequence[SelectSource], dialect: D
     size, start = sources[1].schema.list_length, element_of(sources[1].schema)
     entries, first, second = _handles()
     row = exp.column(ROW_COLUMN, table="r")
-    gathered = call("tensor_gather_product_sum", entries, row, first, second, integer(size), start)
+    gathered = call(PRODUCT_SUM_FUNCTION, entries, row, first, second, integer(size), start)
     return gathered_rows_select(relation, gathered, sources, size, dialect)
+
+
+def _sampled_rows_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> KernelSelect:
+    """The inner products of rows of two resident arrays at the entries of a row, times their numbers."""
+    entries, left, right = _handles()
+    row, size = exp.column(ROW_COLUMN, table="r"), integer(sources[1].schema.list_length)
+    products = call(DOT_ROW_FUNCTION, entries, row, left, right, size)
+    return entries_of_rows_select(relation, products, sources, relation.einsum.operands[1].labels, dialect)
 
 
 def _sampled_select(relation: Contract, sources: Sequence[SelectSource], dialect: Dialect) -> exp.Select:
@@ -76,7 +86,7 @@ def _sampled_select(relation: Contract, sources: Sequence[SelectSource], dialect
         for operand, array, handle in handles
         for argument in (handle, _row_of(array.schema, operand.labels, keys))
     ]
-    value = call(DOT_FUNCTION, number, *arguments, integer(arrays[0].schema.list_length))
+    value = call("tensor_scaled_dot", number, *arguments, integer(arrays[0].schema.list_length))
     axes = zip(einsum.output.labels, relation.output.keys, strict=True)
     selected = [named(keys[label].copy(), axis) for label, axis in axes]
     select = exp.select(*selected, exp.alias_(result_value(relation, value), VALUE_COLUMN))

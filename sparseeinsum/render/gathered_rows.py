@@ -5,11 +5,10 @@ of its table of lists, or those of a GROUP BY.
 """
 
 from collections.abc import Container
-from dataclasses import replace
 
 from sqlglot import exp
 
-from sparseeinsum.algebra.operators import Compress, Contract, Relation, Resident, Stack
+from sparseeinsum.algebra.operators import Compress, Contract, Relation, Resident
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.render.array_positions import position_of
 from sparseeinsum.render.calls import call, integer
@@ -17,9 +16,8 @@ from sparseeinsum.render.compressed_rows import only_value, result_value
 from sparseeinsum.render.compressing_queries import computed_number
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, element_of, row_position, size_without_rows
-from sparseeinsum.render.relation_names import write_schema
-from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, plain_source, unused
-from sparseeinsum.statistics.columns import array_type, computed_type, stored_type
+from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, unused
+from sparseeinsum.statistics.columns import computed_type, stored_type
 
 _MOST_ROWS = (1 << 63) - 1
 
@@ -50,21 +48,6 @@ def reads_rows(relation: Contract, dialect: Dialect, kept: Container[Relation]) 
     """
     is_gathered = bool(relation.compressed) and relation.indexed is not None and not relation.is_fused
     return is_gathered and not dialect.keeps_residents and relation.inputs[relation.compressed[0]] not in kept
-
-
-def kept_value_source(relation: Relation, handle: int | None) -> SelectSource:
-    """The source of the array that a session keeps under a handle, in place of that of a relation.
-
-    None stands for an operand without entries.
-    """
-    kind = array_type("int64" if isinstance(relation, Compress) else relation.schema.tensor.dtype)
-    value: exp.Expr = exp.cast(exp.null(), kind)
-    if handle is not None:
-        value = call("tensor_kept", integer(handle), exp.cast(exp.array(), kind.copy()))
-    value.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
-    column = VALUE_COLUMN if isinstance(relation, Stack) else HANDLE_COLUMN
-    query = exp.select(exp.alias_(value, column)).offset(0, copy=False)
-    return replace(plain_source(query.subquery(), relation.schema), handle=value)
 
 
 def listed_rows_select(relation: Compress, source: ListSource) -> exp.Select | None:

@@ -31,7 +31,6 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.array_chain_queries import ArrayChainWriter, range_of, value_columns
 from sparseeinsum.render.blocks import Block
-from sparseeinsum.render.calls import integer
 from sparseeinsum.render.compressed_rows import (
     resident_rows_select,
 )
@@ -41,14 +40,15 @@ from sparseeinsum.render.copied_arrays import copied_arrays, window_source
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.entry_chain_queries import EntryChainWriter
+from sparseeinsum.render.entry_results import mapped_entries, total_select
 from sparseeinsum.render.gathered_rows import (
     array_select,
     grouped_rows_select,
-    kept_value_source,
     listed_rows_select,
     reads_rows,
 )
 from sparseeinsum.render.grid_cells import off_grid_select, on_grid_select
+from sparseeinsum.render.kept_sources import kept_source
 from sparseeinsum.render.kernel_selects import kernel_select_of
 from sparseeinsum.render.layouts import (
     HANDLE_COLUMN,
@@ -57,7 +57,6 @@ from sparseeinsum.render.layouts import (
     densify_from_keys_select,
     densify_select,
     is_written_by_all,
-    kept_array_source,
     resident_select,
     slice_select,
     stack_select,
@@ -106,7 +105,9 @@ class Renderer:
         """What to select from to read a relation; its block is made if there is none."""
         if relation not in self._sources:
             is_kept = relation in self.kept
-            self._sources[relation] = self._kept(relation) if is_kept else self._make_source(relation)
+            self._sources[relation] = (
+                kept_source(relation, self.kept[relation], self.dialect) if is_kept else self._make_source(relation)
+            )
         return self._sources[relation]
 
     def define(self, name: str, relation: Contract, comment: str) -> None:
@@ -136,6 +137,12 @@ class Renderer:
             return self._add_block(computed.block(name, comment), relation.schema, is_joined=False)
         if is_cross_join(relation):
             sources = [self._separated_from_joins(source) for source in sources]
+        read = self._block_of(relation.inputs[0])
+        entries = None if read is None else read.entries
+        total = None if entries is None else total_select(relation, entries, self.dialect)
+        if total is not None:
+            block = Block(name, total, comment, is_aggregated=True, detects_nonfinite=relation.detects_nonfinite)
+            return self._add_block(block, relation.schema, is_joined=False)
         select = contract_select(relation, sources, self.dialect, copied)
         for source, alias in zip(sources, ALIASES, strict=False):
             if len(sources) == 2 or _uses_of_value(select, alias) > 1:
@@ -143,7 +150,9 @@ class Renderer:
         joins = len(sources) == 2 and relation.indexed is None  # one row of a handle leaves rows as they are
         is_aggregated = is_grouped(relation)
         is_joined = not is_aggregated and (joins or any(source.is_joined for source in sources))
-        block = Block(name, select, comment, is_aggregated, detects_nonfinite=relation.detects_nonfinite)
+        mapped = None if entries is None else mapped_entries(relation, entries, self.dialect)
+        detects = relation.detects_nonfinite
+        block = Block(name, select, comment, is_aggregated, detects_nonfinite=detects, entries=mapped)
         return self._add_block(block, relation.schema, is_joined)
 
     def _operand_source(self, operand: Relation, by_rows: bool) -> SelectSource:
@@ -307,27 +316,20 @@ class Renderer:
 
     def _entries_in_order(self, relation: Compress) -> EntryBytes | None:
         """The entries of a result, if a kernel computes them row by row, in the order of the rows of a relation."""
-        if not isinstance(relation.input, Computed):
-            return None
-        name = self.source(relation.input).table.name
-        entries = next((block.entries for block in self.blocks if block.name == name), None)
+        block = self._block_of(relation.input)
+        entries = None if block is None else block.entries
         if entries is None or entries.dtype != relation.dtype:
             return None
         axes = {axis.name: number for number, axis in enumerate(relation.schema.tensor.axes)}
         order = tuple(tuple(axes[key] for key in keys) for keys in (entries.row_counts, entries.position_counts))
         return entries if order == (relation.row_axes, relation.position_axes) else None
 
-    def _kept(self, relation: Relation) -> SelectSource:
-        """The query of the handle of an operand that is in memory already, or of its only array."""
-        handle = self.kept[relation]
-        if not self.dialect.keeps_residents:
-            return kept_value_source(relation, handle)
-        number = exp.cast(exp.null() if handle is None else integer(handle), "bigint")
-        number.add_comments([f" {write_schema(relation.schema)}, in memory since an earlier run "])
-        if isinstance(relation, Stack):
-            return kept_array_source(relation.schema, number)
-        query = exp.select(exp.alias_(number, HANDLE_COLUMN))
-        return replace(plain_source(query.subquery(), relation.schema), handle=number)
+    def _block_of(self, relation: Relation) -> Block | None:
+        """The block that computes a result in this statement; None for other relations, and for results in tables."""
+        if not isinstance(relation, Computed | Contract):
+            return None
+        name = self.source(relation).table.name
+        return next((block for block in self.blocks if block.name == name), None)
 
     def _select(
         self, relation: Slice | Stack | AllKeys | Densify | Resident | Compress | Convert | OnGrid | OffGrid
@@ -344,7 +346,8 @@ class Renderer:
             source = self._separated_from_joins(source)
             self._compute_once(source)
         if isinstance(relation, Resident) and not self.dialect.keeps_residents:
-            return array_select(relation, source)
+            block = self._block_of(relation.input)
+            return array_select(relation, source) if block is None or block.array is None else block.array.copy()
         if isinstance(relation, Resident) and is_written_by_all(relation.schema):
             source = self._separated_from_joins(source)
         return _SELECTS[type(relation)](relation, source)

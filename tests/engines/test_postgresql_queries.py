@@ -222,9 +222,12 @@ class TestWholeProducts:
     PROGRAMS: ClassVar = {
         "tensor_gather_sums": "Y[i, k] = sum(A[i, j] * U[j, k])",
         "tensor_sparse_matmul": "Y[i, k] = sum(A[i, j] * U[j, k])",
+        "tensor_gather_product_sums": "Y[i, k] = sum(B[i, j, l] * P[j, k] * V[l, k])",
         "tensor_product_numbers": "Y[i] = min(S[i, j] + D[j])",
         "tensor_product_rows": "Y[i, k] = sum(A[i, j] * A[j, k])",
-        "tensor_scaled_dots": "Y[i, j] = A[i, j] * sum(U[i, k] * V[j, k])",
+        "tensor_scaled_dot_rows": "Y[i, j] = A[i, j] * sum(U[i, k] * V[j, k])",
+        "tensor_with_numbers": "P[i, j] = A[i, j] * sum(U[i, k] * V[j, k])\nY[i, j] = tanh(P[i, j])",
+        "tensor_masked_product_rows": "Y[] = sum(A[i, j] * A[j, k] * A[i, k])",
     }
 
     @pytest.mark.parametrize("in_lists", [False, True], ids=["entries", "lists"])
@@ -241,12 +244,21 @@ class TestWholeProducts:
         for name, data in {"A": adjacency, "U": left, "V": right, "D": start}.items():
             db.tensor(name, data, layout="A[I, ~j]" if in_lists and name == "A" else None)
         db.tensor("S", adjacency, fill=np.inf, layout="S[I, ~j]" if in_lists else None)
+        i, j, k = indices[0], indices[1] // 2, indices[1]
+        cube = sp.coo_array((entries, (i, j, k)), shape=(nodes, nodes // 2, nodes))
+        db.tensor("B", cube, layout="B[I, ~j, ~k]" if in_lists else None)
+        of_cube = np.zeros((nodes, 16))
+        np.add.at(of_cube, i, entries[:, None] * left[j] * right[k])
+        db.tensor("P", left[: nodes // 2])
         expected = {
             "tensor_gather_sums": dense @ left,
             "tensor_sparse_matmul": dense @ left,
+            "tensor_gather_product_sums": of_cube,
             "tensor_product_numbers": np.min(lengths + start, axis=1),
             "tensor_product_rows": dense @ dense,
-            "tensor_scaled_dots": dense * (left @ right.T),
+            "tensor_scaled_dot_rows": dense * (left @ right.T),
+            "tensor_with_numbers": np.tanh(dense * (left @ right.T)),
+            "tensor_masked_product_rows": np.sum((dense @ dense) * dense),
         }
         promoted: dict[str, tuple[str, ...]] = {"tensor_gather_sums": ("i", "j"), "tensor_sparse_matmul": ()}
         pin = {"Y": promoted[function]} if function in promoted else {}

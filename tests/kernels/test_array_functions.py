@@ -8,7 +8,7 @@ import pytest
 import sparseeinsum as se
 from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import descriptors
-from sparseeinsum.kernels.array_functions import FunctionKind, ValueType, array_functions
+from sparseeinsum.kernels.array_functions import FunctionKind, ValueType, array_functions, postgresql_functions
 from sparseeinsum.kernels.compiled import measures
 from sparseeinsum.kernels.compiled.arithmetic import arithmetic_of
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
@@ -119,7 +119,7 @@ def test_every_function_has_kernels_and_every_kernel_is_used() -> None:
     of_handles = {"tensor_row", "tensor_collected", "tensor_compressed", "tensor_keep", "tensor_matched_row", *written}
     of_entries = {"tensor_entries", "tensor_at_rows", "tensor_at_positions"}
     assert without == conversions | of_handles | of_entries
-    assert {function.kernel for function in computing} == set(kernels)
+    assert {function.kernel for function in (*computing, *postgresql_functions())} - {""} == set(kernels)
     of_memory = (FunctionKind.GATHER, FunctionKind.ROW_PRODUCT)
     for function in computing:
         if function.kind in of_memory or function.arguments[0].type == ValueType.COMPRESSED:

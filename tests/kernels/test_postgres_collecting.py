@@ -49,20 +49,6 @@ def test_collected_tuples(connection: psycopg.Connection, kind: str, length: int
         np.testing.assert_array_equal(elements, np.repeat(numbers * 3, size))
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_collected_lists(connection: psycopg.Connection, kind: str) -> None:
-    """A tuple for every element; lists that are empty or NULL have none."""
-    value = f"CASE WHEN i % 7 > 0 THEN array_fill((i * 3)::{kind}, ARRAY[i % 5]) END"
-    call = f"tensor_collected(i * 10, {value}, (ARRAY[3, 1, 4, 1])[:i % 5])"
-    (collected,) = connection.execute(f"SELECT {call} FROM generate_series(1, 5000) AS i").fetchone() or ()
-    rows = [i for i in range(1, 5001) if i % 7]
-    numbers = [i * 10 + position for i in rows for position in [3, 1, 4, 1][: i % 5]]
-    np.testing.assert_array_equal(np.frombuffer(collected, np.int64, len(numbers)), numbers)
-    values = np.frombuffer(collected, TYPES[kind][0], offset=8 * len(numbers))
-    np.testing.assert_array_equal(values, [i * 3 for i in rows for _ in range(i % 5)])
-    assert value_of(connection, f"SELECT {call} FROM generate_series(5, 10, 5) AS i") is None
-
-
 def test_no_tuples_are_null(connection: psycopg.Connection) -> None:
     assert value_of(connection, "SELECT tensor_collected(1, 2::float8) WHERE false") is None
     empty = "SELECT tensor_compressed_rows(e, 0, 3, 0::float8) FROM (VALUES (NULL::bytea), (''), ('')) AS t(e)"
@@ -141,9 +127,6 @@ def test_matrices_of_different_numbers_of_rows(connection: psycopg.Connection) -
         ("tensor_collected(CASE WHEN n > 1 THEN 2 END, 2::float8)", ("NULL",)),
         ("tensor_collected(n, array_fill(1::float8, ARRAY[n]))", ("2 elements", "has 1")),
         ("tensor_collected(n, ARRAY[NULL]::float8[])", ("NULL",)),
-        ("tensor_collected(n, ARRAY[1, 2]::float8[], ARRAY[3])", ("2", "1")),
-        ("tensor_collected(n, ARRAY[1, NULL]::float8[], ARRAY[3, 4])", ("NULL",)),
-        ("tensor_collected(n, ARRAY[1, 2]::float8[], ARRAY[3, NULL])", ("NULL",)),
         ("tensor_compressed_rows('12345'::bytea, 0, 1, 0::float8)", ("5 bytes", "16")),
         ("tensor_compressed_rows(entry, 3, 3, 0::float8)", ("row 3", "0 to 2")),
         ("tensor_compressed_rows(entry, -1, 3, 0::float8)", ("row -1",)),

@@ -30,10 +30,6 @@ EXAMPLE_ROWS = OF_EVERY_ENGINE | {
         "(VALUES (2, [0.5, 1.5]::DOUBLE[])) AS t(number, u)",
         struct.pack("<qdd", 2, 0.5, 1.5),
     ),
-    "tensor_collected(number, u, positions)": (
-        "(VALUES (2, [0.5, 1.5]::DOUBLE[], [1, 5]::INTEGER[])) AS t(number, u, positions)",
-        struct.pack("<qqdd", 3, 7, 0.5, 1.5),
-    ),
     "tensor_compressed_rows(entries, row, 3, 0.0)": (
         f"(VALUES ('\\x{struct.pack('<qd', 7, 0.5).hex()}'::BLOB, 1)) AS t(entries, row)",
         [701, 3, 1, 8, 1, 0, 0, 1, 1, 7, *struct.unpack("<q", struct.pack("<d", 0.5))],

@@ -49,7 +49,9 @@ WITHOUT_SQL = (
     *("tensor_product_row", "tensor_product_number", "tensor_masked_product_row"),
     *("tensor_gather_product_sum", "tensor_scaled_dot"),
     *("tensor_compressed_rows", "tensor_collected", "tensor_matched"),
-    *("tensor_product_numbers", "tensor_product_rows", "tensor_scaled_dots"),
+    *("tensor_product_numbers", "tensor_product_rows", "tensor_masked_product_rows"),
+    *("tensor_scaled_dot_row", "tensor_scaled_dot_rows", "tensor_entries", "tensor_with_numbers"),
+    "tensor_gather_product_sums",
     *("tensor_sparse_matmul", "tensor_sparse_matmul_transposed"),
 )
 REFUSED = [

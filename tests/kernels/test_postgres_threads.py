@@ -123,6 +123,39 @@ def test_interrupts_that_stop_nothing(connection: psycopg.Connection, postgres_u
     assert results == [[2500.0] * 3]
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["tensor_scaled_dot_rows(e, u, u, 64)", "tensor_masked_product_rows('sum(u * v)', e, e, 0::float8, e)"],
+)
+def test_entries_of_all_rows(connection: psycopg.Connection, postgres_url: str, call: str) -> None:
+    """Threads compute those that one thread does, also while the server interrupts the process."""
+    rows, entries = 2000, 60
+    connection.execute("DROP TABLE IF EXISTS entries")
+    connection.execute(
+        f"""CREATE TABLE entries AS
+        SELECT tensor_compressed((k % 7 - 3)::float8, row, (k * 31 + row * 17) % {rows}, {rows}) AS e,
+        (SELECT array_agg((i % 13 - 6)::float8) FROM generate_series(1, {rows} * 64) AS i) AS u
+        FROM generate_series(0, {rows - 1}) AS row, generate_series(0, {entries - 1}) AS k"""
+    )
+    query, results = f"SELECT {call} FROM entries", list[object]()
+    ((pid,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
+    with processes(connection, 0):
+        expected = connection.execute(query).fetchall()
+
+    def compute() -> None:
+        for _ in range(20):
+            results.append(connection.execute(query).fetchall() == expected)
+
+    with processes(connection, 3), psycopg.connect(postgres_url, autocommit=True) as other:
+        computing = threading.Thread(target=compute)
+        computing.start()
+        while computing.is_alive():
+            other.execute("SELECT pg_log_backend_memory_contexts(%s)", [pid])
+            time.sleep(0.01)
+        computing.join()
+    assert results == [True] * 20
+
+
 def test_errors_of_threads_are_raised(connection: psycopg.Connection) -> None:
     """Whichever thread finds a sum that overflows."""
     for row in (1, 999):

@@ -1,10 +1,12 @@
 """Kernels: finds the parts of a block of compressed entries, for every host; see kernels/compression.py."""
 
-from numba import njit
+from numba import njit, types
 
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels.compiled.kernel_calls import word
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+
+half_word = types.int32
 
 
 @njit
@@ -41,3 +43,15 @@ def write_block(operands, at, block, item_bytes):
     head = array_at(block, c.BLOCK_WORDS, word)
     operands[at], operands[at + 1] = block + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
     write_entries(operands, at + 2, block, item_bytes, 0, head[c.BLOCK_ENTRIES])
+
+
+@njit
+def arrays_of_block(block, dtype):
+    """Return where the rows of a block begin, its positions, and its numbers."""
+    head = array_at(block, c.BLOCK_WORDS, word)
+    rows, entries = head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]
+    return (
+        array_at(block + 8 * c.BLOCK_WORDS, rows + 1, word),
+        array_at(block + offset_of_positions(rows), entries, half_word),
+        array_at(block + offset_of_numbers(rows, entries), entries, dtype),
+    )

@@ -38,7 +38,9 @@ from sparseeinsum.kernels.compiled.duckdb import scalars as duckdb_scalars
 from sparseeinsum.kernels.compiled.postgresql import aggregates as postgresql_aggregates
 from sparseeinsum.kernels.compiled.postgresql import collecting as postgresql_collecting
 from sparseeinsum.kernels.compiled.postgresql import compression as postgresql_compression
+from sparseeinsum.kernels.compiled.postgresql import entry_numbers as postgresql_entry_numbers
 from sparseeinsum.kernels.compiled.postgresql import gathers as postgresql_gathers
+from sparseeinsum.kernels.compiled.postgresql import masked_products as postgresql_masked_products
 from sparseeinsum.kernels.compiled.postgresql import matches as postgresql_matches
 from sparseeinsum.kernels.compiled.postgresql import product_blocks as postgresql_product_blocks
 from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
@@ -146,15 +148,18 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_sparse_matmul.postgres_sparse_matmul,
     postgresql_sparse_matmul.postgres_sparse_matmul_transposed,
     postgresql_collecting.postgres_collect,
-    postgresql_collecting.postgres_collect_list,
     postgresql_collecting.postgres_collected,
     postgresql_collecting.postgres_compress_row,
     postgresql_collecting.postgres_compressed_rows,
     postgresql_matches.postgres_matched,
-    postgresql_scaled_dots.postgres_scaled_dots,
+    postgresql_scaled_dots.postgres_scaled_dot_row,
+    postgresql_scaled_dots.postgres_scaled_dot_rows,
     postgresql_whole_products.postgres_product_sums,
     postgresql_whole_products.postgres_product_numbers,
     postgresql_product_blocks.postgres_product_rows,
+    postgresql_masked_products.postgres_masked_product_rows,
+    postgresql_entry_numbers.postgres_entries,
+    postgresql_entry_numbers.postgres_with_numbers,
 )
 
 

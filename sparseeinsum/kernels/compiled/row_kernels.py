@@ -12,11 +12,13 @@ from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, Row
 from sparseeinsum.kernels.compiled.contraction_kernels import contraction_kernels
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
 from sparseeinsum.kernels.compiled.line_kernels import line_kernels
+from sparseeinsum.kernels.compiled.masked_product_kernels import masked_product_kernels
 from sparseeinsum.kernels.compiled.operator_codes import CODES
 from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
 from sparseeinsum.kernels.compiled.plan_memory import batch_plan_of, plan_of
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
 from sparseeinsum.kernels.compiled.row_product_kernels import row_product_kernels
+from sparseeinsum.kernels.compiled.scaled_dot_kernels import scaled_dot_kernels
 from sparseeinsum.kernels.compiled.scratch import (
     argument,
     array_of_one,
@@ -61,6 +63,8 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
         **_complex_kernels(arithmetic, array),
         **aggregate_kernels(arithmetic, array),
         **row_product_kernels(arithmetic, array),
+        **masked_product_kernels(arithmetic, array),
+        **scaled_dot_kernels(arithmetic, array),
         **sparse_matmul_kernels(arithmetic, array),
         **sparse_matvec_kernels(arithmetic, array),
         **state_kernels(arithmetic, array),
@@ -69,7 +73,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
 
 def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> dict[str, RowKernel]:
     dtype, scale_array = arithmetic.dtype, arithmetic.scale
-    multiply_outer, multiply_inner, multiply_scaled = arithmetic.outer, arithmetic.dot, arithmetic.scaled_dot
+    multiply_outer, multiply_inner = arithmetic.outer, arithmetic.dot
 
     def binary_kernel(function: Callable[..., int]) -> RowKernel:
         def compute_slice(row, out, size, index, slices, scratch):
@@ -90,9 +94,6 @@ def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
     def dot(row, out, size, scratch):
         return multiply_inner(array(row, 0), array(row, 1), array_at(out, 1, dtype))
 
-    def scaled_dot(row, out, size, scratch):
-        return multiply_scaled(array(row, 0)[0], array(row, 1), array(row, 2), array_at(out, 1, dtype))
-
     def fill(row, out, size, scratch):
         elementwise.fill(array(row, 1)[0], array_at(out, size, dtype))
         return 0
@@ -102,7 +103,6 @@ def _elementwise_kernels(arithmetic: DtypeArithmetic, array: ArgumentAccess) -> 
         "scale": RowKernel(compute_slice=scale),
         "outer": RowKernel(outer),
         "dot": RowKernel(dot),
-        "scaled_dot": RowKernel(scaled_dot),
         "fill": RowKernel(fill),
     }
 

@@ -38,10 +38,11 @@ _TYPES = {
     ValueType.ENTRIES: pd.BYTEA,  # positions, then numbers
     ValueType.MATCHES: pd.BYTEA,
 }
-_GATHERS = {  # callbacks, by kernel
+_GATHERS = {  # callbacks, by kernel; those of functions of all rows have an s
     "gather_sum": "product_sum",
     "gather_product_sum": "product_sum",
     "scaled_dot": "scaled_dot",
+    "scaled_dots": "scaled_dot_row",
     "sparse_matmul": "sparse_matmul",
     "sparse_matmul_transposed": "sparse_matmul_transposed",
 }
@@ -49,13 +50,16 @@ _TAKE_NULL = (  # for which NULL stands for zeros, or for no entries
     *("tensor_scaled_dot", "tensor_matched"),
     *("tensor_sparse_matmul", "tensor_sparse_matmul_transposed"),
 )
-_ROW_PRODUCTS = {  # callbacks, by result
+_MASKED_ROWS = "masked_product_rows"  # a kernel, and its callback
+_ROW_PRODUCTS = {  # callbacks of others, by result
     ValueType.ENTRIES: "product_row",
     ValueType.NUMBER: "product_number",
     ValueType.BYTES: "product_numbers",  # of all rows
     ValueType.COMPRESSED: "product_rows",
     ValueType.MATCHES: "matched",
 }
+_OF_ALL_ROWS = (ValueType.BYTES, ValueType.COMPRESSED)  # results of functions that compute all rows in one call
+_ENTRIES = {"tensor_entries": "entries", "tensor_with_numbers": "with_numbers"}  # callbacks, by function
 _MISSING_KINDS = (FunctionKind.VIEW, FunctionKind.KEEPER, FunctionKind.ENTRIES)
 _MISSING_RESULTS = (ValueType.RESIDENT, ValueType.RESERVED, ValueType.COLLECTED, ValueType.MATCHES)
 _DEPTHS = {**DEPTHS, ValueType.COMPRESSED: 1, ValueType.RESIDENT: 1, ValueType.ENTRIES: 0, ValueType.MATCHES: 0}
@@ -210,9 +214,11 @@ def _kind(function: ArrayFunction) -> str:
     if function.kind == FunctionKind.CHECK:
         return "checked"
     if function.kind == FunctionKind.GATHER:
-        return f"{_GATHERS[function.kernel]}{'s' if function.returns == ValueType.BYTES else ''}"
+        return f"{_GATHERS[function.kernel]}{'s' if function.returns in _OF_ALL_ROWS else ''}"
+    if function.kind == FunctionKind.ENTRIES:
+        return _ENTRIES[function.name]
     if function.kind == FunctionKind.ROW_PRODUCT:
-        return _ROW_PRODUCTS[function.returns]
+        return _MASKED_ROWS if function.kernel == _MASKED_ROWS else _ROW_PRODUCTS[function.returns]
     if function.returns == ValueType.BYTES:
         return "bytes"
     result = _RESULTS[DEPTHS[function.returns]]
@@ -278,8 +284,7 @@ class _AggregateCallbacks:
 
 def _callbacks(function: ArrayFunction) -> _AggregateCallbacks:
     if function.returns == ValueType.BYTES:
-        collect = "collect_list" if function.arguments[-1].type == ValueType.POSITIONS else "collect"
-        return _AggregateCallbacks(f"postgres_{collect}", "", "postgres_collected", _STATE_IN_MEMORY)
+        return _AggregateCallbacks("postgres_collect", "", "postgres_collected", _STATE_IN_MEMORY)
     if function.arguments[0].type == ValueType.ENTRIES:
         return _AggregateCallbacks("postgres_compress_row", "", "postgres_compressed_rows", _STATE_IN_MEMORY)
     if function.returns == ValueType.COMPRESSED:

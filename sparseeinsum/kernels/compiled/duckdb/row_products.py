@@ -132,7 +132,8 @@ def _read_mask(descriptor, work, row):
 def _prepare_slots(work, results, columns, few):
     """Make room for the slots of a row, and choose the hash function; returns 0 or an error code."""
     product = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word)
-    least = choose_slots(product, results, columns, few)
+    choose_slots(product, results, columns, few)
+    least = product[c.SLOT_COUNT]
     product[c.SLOT_COUNT] = reserve_slots(work + 8 * _SLOTS, least)
     product[c.SLOTS] = array_at(work + 8 * _SLOTS, SLOT_WORDS, word)[0]
     if product[c.SLOTS] == 0:

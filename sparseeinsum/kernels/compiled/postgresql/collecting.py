@@ -47,7 +47,7 @@ _BYTES, _ROOM, _MEMORY, _SHARED, _ENTRIES, _BOUND = range(6)
 _STATE_WORDS = 6
 _LEAST_ROOM = 1 << 13
 
-_NUMBER, _VALUE, _POSITIONS = range(3)  # the arguments of tuples; the last one of those in lists
+_NUMBER, _VALUE = range(2)  # the arguments of tuples
 _ROW_BYTES, _ROW, _ROWS, _ELEMENT = range(4)  # those of rows of entries
 _HEAD_WORDS = 2  # of a row of entries in memory: its number, and how many entries follow
 
@@ -66,28 +66,6 @@ def postgres_collect(call_info, description):
     place = _room_for(state, 8 + _padded(value_bytes))
     array_at(place, 1, word)[0] = word_at(operands[2 * _NUMBER])
     copy_bytes(place + 8, operands[2 * _VALUE], value_bytes)
-    return state
-
-
-@njit
-def postgres_collect_list(call_info, description):
-    """Append a tuple for every element of a list to a state; returns the state. A row with a NULL has none."""
-    descriptor, work = descriptor_at(description), _work_inside_aggregate(call_info, description)
-    if has_null_row(call_info, descriptor, work):
-        return unchanged_state(call_info)
-    operands = operands_of(work)
-    count, length = operands[2 * _VALUE + 1], operands[2 * _POSITIONS + 1]
-    if count != length:
-        report(work, count, length)
-        return raise_error(descriptor, work, d.LENGTHS_DIFFER)
-    value_bytes = descriptor[d.HEADER + 2 * _VALUE + 1]
-    tuple_bytes = 8 + _padded(value_bytes)
-    state = _state_of(call_info, descriptor, work, 1, d.STATE_LENGTH)
-    place, base = _room_for(state, count * tuple_bytes), word_at(operands[2 * _NUMBER])
-    positions = array_at(operands[2 * _POSITIONS], count, half_word)
-    for entry in range(count):
-        array_at(place + entry * tuple_bytes, 1, word)[0] = base + positions[entry]
-        copy_bytes(place + entry * tuple_bytes + 8, operands[2 * _VALUE] + entry * value_bytes, value_bytes)
     return state
 
 

@@ -85,7 +85,8 @@ def _append_row(descriptor, work, left, right, row, so_far):
     if products == 0:
         return so_far
     product = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word)
-    _reserve_slots(work, choose_slots(product, products, right_head[c.BLOCK_BOUND], FEW_COLUMNS))
+    choose_slots(product, products, right_head[c.BLOCK_BOUND], FEW_COLUMNS)
+    _reserve_slots(work)
     most = so_far + min(products, right_head[c.BLOCK_BOUND])
     if most > c.LARGEST or item_bytes * most > descriptor[d.LIMIT_BYTES]:
         report(work, item_bytes * most, descriptor[d.LIMIT_BYTES])
@@ -98,13 +99,10 @@ def _append_row(descriptor, work, left, right, row, so_far):
 
 
 @njit
-def _reserve_slots(work, least):
-    """Make room for at least so many slots, which are 0 at first; what rows before left in them counts as empty."""
+def _reserve_slots(work):
+    """Make room for the slots of a row, which are 0 at first; what rows before left in them counts as empty."""
     product, room = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), array_at(work + 8 * _SLOT_ROOM, 1, word)
-    count = 1
-    while count < least:
-        count *= 2
-    product[c.SLOT_COUNT] = count
+    count = product[c.SLOT_COUNT]
     if count > room[0]:
         product[c.SLOTS], room[0] = allocate_huge(4 * count), count
         slots = array_at(product[c.SLOTS], count, half_word)

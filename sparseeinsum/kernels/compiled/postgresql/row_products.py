@@ -163,7 +163,7 @@ def _read_operands(descriptor, work):
         return products
     product, results = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), in_mask if has_mask else products
     product[c.START] = start
-    product[c.SLOT_COUNT] = choose_slots(product, results, columns, COLUMNS_OF_MASKS if has_mask else FEW_COLUMNS)
+    choose_slots(product, results, columns, COLUMNS_OF_MASKS if has_mask else FEW_COLUMNS)
     return results if has_mask else min(results, columns)
 
 
@@ -191,10 +191,7 @@ def _multiply_row(call_info, descriptor, work, most):
 def _keep_slots(call_info, work, most):
     """Make room for the slots of a row; they are 0 at first, and again before places exceed their range."""
     product, kept = array_at(work + 8 * _PRODUCT, c.PRODUCT_WORDS, word), array_at(work + 8 * _SLOTS, 3, word)
-    count = 1
-    while count < product[c.SLOT_COUNT]:
-        count *= 2
-    product[c.SLOT_COUNT] = count
+    count = product[c.SLOT_COUNT]
     is_new = count > kept[1]
     if is_new:
         kept[0], kept[1] = allocate_huge_in(word_at(word_at(call_info) + FN_CONTEXT), 4 * count), count

@@ -1,108 +1,120 @@
-"""Kernels: the callback of PostgreSQL's function that computes inner products of rows of two arrays in one call.
+"""Kernels: the callbacks of PostgreSQL's functions that multiply entries by inner products of rows of two arrays.
 
-The first argument are tuples with two keys each, as `tensor_collected` returns them, then come the arrays themselves.
-The result are the same tuples, the number of each times the inner product of the rows that its keys name.
+The arguments are compressed entries, the number of a row if the result is that of one row, an array with a row for each
+row of the entries, one with a row for each of their positions, and how many elements these rows have. The result are
+the same entries with other numbers; those of one row come as bytes, the positions, as int64, then the numbers.
 """
 
-from numba import njit
+from numba import njit, types
 
-from sparseeinsum.environment.assets import load_kernels
+from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.fetched_rows import ROWS_AHEAD, fetch_row
-from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, copy_bytes, report, word
-from sparseeinsum.kernels.compiled.postgresql.compressed_values import item_bytes_of, operands_of
+from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset_of_positions
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, report, word
+from sparseeinsum.kernels.compiled.postgresql.compressed_values import (
+    are_positions,
+    block_of,
+    item_bytes_of,
+    operands_of,
+    range_of_row,
+)
+from sparseeinsum.kernels.compiled.postgresql.compression import BLOCK
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     BYTES_HEADER,
+    FLAT_HEADER,
+    KEPT,
     allocate_huge,
-    descriptor_at,
     new_bytes,
-    null_result,
-    raise_error,
-    read_row,
+    new_words,
     word_at,
-    work_of,
 )
+from sparseeinsum.kernels.compiled.postgresql.whole_products import checked_block, value_callback
 from sparseeinsum.kernels.compiled.raw_memory import array_at
+from sparseeinsum.kernels.compiled.threads import compute_on_threads
 
-contraction = load_kernels("contraction")
+half_word = types.int32
 
 _LARGEST_SIZE = 1 << 40
-_TUPLES_BETWEEN_PAUSES = 1 << 12
 
-_TUPLES, _LEFT, _RIGHT, _POSITIONS, _SIZE = range(5)  # the arguments
-_SCALE, _ROW, _OTHER_ROW = range(3)  # the operands of the kernel
-
-
-@njit
-def postgres_scaled_dots(call_info, description):
-    """Return the tuples with their products as bytes."""
-    descriptor, work = descriptor_at(description), work_of(call_info)
-    code = read_row(call_info, 0, descriptor, work)
-    if code == NULL_ROW:
-        return null_result(call_info)
-    code = _check(descriptor, work) if code == 0 else word(code)
-    value = _products(descriptor, work) if code == 0 else code
-    return raise_error(descriptor, work, value) if value < 0 else value
+_ENTRIES, _ROW_NUMBER = range(2)  # the first arguments; the number is missing if the result is that of all rows
+_BLOCK, _LEFT, _RIGHT, _WIDTH, _ROWS = range(5)  # the operands of the kernel
 
 
 @njit
-def _check(descriptor, work):
-    """Return 0 if the tuples and the numbers among the arguments are valid, else an error code."""
-    operands, tuple_bytes = operands_of(work), 8 + item_bytes_of(descriptor)
-    bytes_of_all, positions = operands[2 * _TUPLES + 1], word_at(operands[2 * _POSITIONS])
-    size = word_at(operands[2 * _SIZE])
-    if bytes_of_all % tuple_bytes != 0:
-        report(work, bytes_of_all, tuple_bytes)
-        return word(d.PART_OF_AN_ELEMENT)
-    if positions <= 0:
-        report(work, positions, 1)
-        return word(d.WRONG_POSITIONS)
+def _of_all_rows(descriptor, work):
+    """Return a bigint[] of the entries with their products; 0 if there are none, or an error code."""
+    operands = operands_of(work)
+    block, size = checked_block(descriptor, work, _ENTRIES), operands[2 * _ENTRIES + 1]
+    if block < 0:
+        return block
+    head = array_at(block, c.BLOCK_WORDS, word)
+    rows, entries = head[c.BLOCK_ROWS], head[c.BLOCK_ENTRIES]
+    code = _write_operands(work, block, 0, rows)
+    if code < 0 or entries == 0:
+        return code
+    value = new_words(descriptor, work, size)
+    if value < 0:
+        return value
+    copy_bytes(value + FLAT_HEADER, block - 8 * BLOCK, 8 * size)
+    out, width = value + FLAT_HEADER + 8 * BLOCK + offset_of_numbers(rows, entries), word_at(operands[2 * _WIDTH])
+    code = compute_on_threads(descriptor, work, work + 8 * ROW, out, entries, entries * max(width, 1))
+    return value if code == 0 else word(code)
+
+
+postgres_scaled_dot_rows = value_callback("postgres_scaled_dot_rows", _of_all_rows)
+
+
+@njit
+def _of_row(descriptor, work):
+    """Return a bytea of the entries of a row with their products, or an error code."""
+    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
+    number = word_at(operands[2 * _ROW_NUMBER])
+    block = block_of(descriptor, work, _ENTRIES)
+    if block < 0:
+        return block
+    first, last = range_of_row(work, _ENTRIES, block, number)
+    if first < 0:
+        return first
+    if not are_positions(block, first, last):
+        report(work, _ENTRIES + 1, 0)
+        return word(d.DAMAGED_ARRAY)
+    for index in range(2 * _LEFT, 2 * _ROWS):  # the arguments after the number
+        operands[index] = operands[index + 2]
+    code = _write_operands(work, block, number, number + 1)
+    if code < 0:
+        return code
+    count, rows = last - first, array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
+    value = new_bytes(descriptor, work, count * (8 + item_bytes))
+    if value < 0:
+        return value
+    numbers, wide = allocate_huge(item_bytes * count + 8), allocate_huge(8 * count + 8)
+    code = compute(descriptor, work, work + 8 * ROW, numbers, count)
+    narrow = array_at(block + offset_of_positions(rows) + 4 * first, count, half_word)
+    positions = array_at(wide, count, word)
+    for entry in range(count):
+        positions[entry] = narrow[entry]
+    copy_bytes(value + BYTES_HEADER, wide, 8 * count)
+    copy_bytes(value + BYTES_HEADER + 8 * count, numbers, item_bytes * count)
+    return value if code == 0 else word(code)
+
+
+postgres_scaled_dot_row = value_callback("postgres_scaled_dot_row", _of_row)
+
+
+@njit
+def _write_operands(work, block, first, end):
+    """Write the operands for rows of a block, after those of the arrays; returns 0, or a code if one is small."""
+    operands, head = operands_of(work), array_at(block, c.BLOCK_WORDS, word)
+    size = word_at(operands[2 * _WIDTH])
     if size < 0 or size > _LARGEST_SIZE:
         report(work, size, 0)
         return word(d.BAD_SIZE)
+    for argument, read in ((_LEFT, end), (_RIGHT, head[c.BLOCK_BOUND])):
+        if size > 0 and read > operands[2 * argument + 1] // size:
+            report(work, read - 1, size, operands[2 * argument + 1])
+            return word(d.OUTSIDE_RESIDENT)
+    rows = array_at(work + 8 * KEPT, 2, word)
+    rows[0], rows[1] = first, end
+    operands[2 * _BLOCK] = block
+    operands[2 * _ROWS], operands[2 * _ROWS + 1] = work + 8 * KEPT, 2
     return word(0)
-
-
-@njit
-def _products(descriptor, work):
-    """Return a bytea of the tuples with their products, or an error code."""
-    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
-    tuples, bytes_of_all = operands[2 * _TUPLES], operands[2 * _TUPLES + 1]
-    positions, count = word_at(operands[2 * _POSITIONS]), bytes_of_all // (8 + item_bytes)
-    left, right = operands[2 * _LEFT], operands[2 * _RIGHT]
-    elements, other_elements = operands[2 * _LEFT + 1], operands[2 * _RIGHT + 1]
-    size = word_at(operands[2 * _SIZE])
-    row_bytes, least = size * item_bytes, max(size, 1)
-    value = new_bytes(descriptor, work, bytes_of_all)
-    if value < 0:
-        return value
-    numbers, scales = allocate_huge(8 * count + 8), allocate_huge(item_bytes * count + 8)
-    copy_bytes(numbers, tuples, 8 * count)
-    copy_bytes(scales, tuples + 8 * count, item_bytes * count)
-    places = array_at(numbers, count, word)
-    operands[2 * _SCALE + 1], operands[2 * _ROW + 1], operands[2 * _OTHER_ROW + 1] = 1, size, size
-    code = word(0)
-    for entry in range(count):
-        row = places[entry] // positions
-        other_row = places[entry] - row * positions
-        if row < 0 or (size > 0 and row >= elements // least):
-            report(work, row, size, elements)
-            return word(d.OUTSIDE_RESIDENT)
-        if size > 0 and other_row >= other_elements // least:
-            report(work, other_row, size, other_elements)
-            return word(d.OUTSIDE_RESIDENT)
-        if entry + ROWS_AHEAD < count:
-            later_row = places[entry + ROWS_AHEAD] // positions
-            later_other = places[entry + ROWS_AHEAD] - later_row * positions
-            if 0 <= later_row < elements // least and later_other < other_elements // least:
-                fetch_row(left + later_row * row_bytes, row_bytes)
-                fetch_row(right + later_other * row_bytes, row_bytes)
-        out = scales + entry * item_bytes
-        operands[2 * _SCALE], operands[2 * _ROW] = out, left + (row * row_bytes if size > 0 else 0)
-        operands[2 * _OTHER_ROW] = right + (other_row * row_bytes if size > 0 else 0)
-        code = min(code, word(compute(descriptor, work, work + 8 * ROW, out, 1)))
-        if entry % _TUPLES_BETWEEN_PAUSES == 0 and contraction.is_interrupted():
-            return word(contraction.INTERRUPTED)
-    copy_bytes(value + BYTES_HEADER, numbers, 8 * count)
-    copy_bytes(value + BYTES_HEADER + 8 * count, scales, item_bytes * count)
-    return value if code == 0 else code

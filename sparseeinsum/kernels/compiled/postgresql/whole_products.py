@@ -51,10 +51,11 @@ _BYTES_TOGETHER = 1 << 18  # of results, which stay in the processor's cache unt
 _BYTES_OF_THREAD = 1 << 20  # of results, if several threads compute them, since it takes time to start one
 _ROWS_TOGETHER = 1 << 12  # of numbers; between them, the server may stop the statement
 
-# The arguments of sums, then the operands of their kernel: which rows, where rows begin, positions and numbers of
-# entries, where results are, what sums start from, and the array.
-_ENTRIES, _ARRAY, _SIZE, _START = range(4)
-_ROWS, _STARTS, _POSITIONS, _RESULTS, _FIRST, _OTHER = 0, 1, 2, 4, 5, 6
+# The arguments of sums: one array or two, the size of their rows, and what sums start from follow the entries. Then the
+# operands of their kernels: which rows, where rows begin, positions and numbers of entries, where results are, what
+# sums start from, and the arrays.
+_ENTRIES, _ARRAY = range(2)
+_ROWS, _STARTS, _POSITIONS, _RESULTS, _FIRST, _ARRAYS = 0, 1, 2, 4, 5, 6
 
 # The arguments of products with a vector, after the semiring, then the operands of their kernel: which rows; where
 # those of the matrix begin, and its entries; where those of the vector begin, and its numbers; what numbers start from.
@@ -89,18 +90,14 @@ def value_callback(name: str, compute_value: Callable[..., int]) -> Callable[...
 def _sums(descriptor, work):
     """Return a bytea of the sums of all rows with entries; 0 if there are none, or an error code."""
     operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
-    size, start = word_at(operands[2 * _SIZE]), operands[2 * _START]
+    of_start = descriptor[d.ARGUMENTS] - 1
+    size, start = word_at(operands[2 * (of_start - 1)]), operands[2 * of_start]
     array, elements = operands[2 * _ARRAY], operands[2 * _ARRAY + 1]
-    if size < 0 or size > _LARGEST_SIZE:
-        report(work, size, 0)
-        return word(d.BAD_SIZE)
-    block = checked_block(descriptor, work, _ENTRIES)
+    other, other_elements = operands[2 * _ARRAY + 2], operands[2 * _ARRAY + 3]
+    block = _checked_entries(descriptor, work, size)
     if block < 0:
         return block
     head = array_at(block, c.BLOCK_WORDS, word)
-    if size > 0 and head[c.BLOCK_BOUND] > elements // size:
-        report(work, head[c.BLOCK_BOUND] - 1, size, elements)
-        return word(d.OUTSIDE_RESIDENT)
     rows = allocate_huge(8 * head[c.BLOCK_ROWS] + 8)
     count = _list_rows(block, array_at(rows, head[c.BLOCK_ROWS], word))
     if count == 0:
@@ -122,7 +119,8 @@ def _sums(descriptor, work):
     write_entries(operands, 2 * _POSITIONS, block, item_bytes, 0, head[c.BLOCK_ENTRIES])
     operands[2 * _RESULTS], operands[2 * _RESULTS + 1] = places, 2 * together
     operands[2 * _FIRST], operands[2 * _FIRST + 1] = start, 1
-    operands[2 * _OTHER], operands[2 * _OTHER + 1] = array, elements
+    operands[2 * _ARRAYS], operands[2 * _ARRAYS + 1] = array, elements
+    operands[2 * _ARRAYS + 2], operands[2 * _ARRAYS + 3] = other, other_elements
     target = value + BYTES_HEADER + 8 * count
     for first in range(0, count, together):
         now = min(together, count - first)
@@ -136,6 +134,25 @@ def _sums(descriptor, work):
 
 
 postgres_product_sums = value_callback("postgres_product_sums", _sums)
+
+
+@njit
+def _checked_entries(descriptor, work, size):
+    """Return the address of the block of entries, at all of whose positions arrays have rows; or an error code."""
+    operands = operands_of(work)
+    if size < 0 or size > _LARGEST_SIZE:
+        report(work, size, 0)
+        return word(d.BAD_SIZE)
+    block = checked_block(descriptor, work, _ENTRIES)
+    if block < 0 or size == 0:
+        return block
+    rows, bound = operands[2 * _ARRAY + 1] // size, array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
+    if descriptor[d.ARGUMENTS] > _ARRAY + 3:  # of two arrays
+        rows *= operands[2 * _ARRAY + 3] // size
+    if bound > rows:
+        report(work, bound - 1, size, rows * size)
+        return word(d.OUTSIDE_RESIDENT)
+    return block
 
 
 @njit
