@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY, Choice, is_single_array, reference_tiles, result_tiles
+from sparseeinsum.decompose.choice import Choice, is_single_array, reference_tiles
 from sparseeinsum.decompose.compressed_access import (
     expanding,
     in_row_products,
@@ -46,6 +46,7 @@ from sparseeinsum.decompose.memory_footprint import UNLIMITED, Footprint, RunMem
 from sparseeinsum.decompose.repartition_costs import RepartitionCosts
 from sparseeinsum.decompose.sparse_matmul import sparse_matmul_cost, sparse_matmuls
 from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
+from sparseeinsum.decompose.storing_costs import StoringCosts
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.affine_indices import AffineIndex
 from sparseeinsum.language.eingraph import EinGraph, EinSum
@@ -80,6 +81,7 @@ class CostModel:
         of_numbers: The names of stored tensors with a tuple for each entry.
         staying: The stored tensors of which operands in memory stay there from run to run.
         sizes: The sizes of the tensors in every decomposition.
+        storing: The costs of tables of results.
         repartitions: The costs of repartitions between EinSums.
         footprints: The memory that EinSums take.
         kinds: The costs of EinSums that differ in nothing but names.
@@ -102,6 +104,7 @@ class CostModel:
     of_numbers: frozenset[str] = frozenset()
     staying: StayingOperands = NOTHING_STAYS
     sizes: GraphSizes = field(init=False, repr=False, compare=False)
+    storing: StoringCosts = field(init=False, repr=False, compare=False)
     repartitions: RepartitionCosts = field(init=False, repr=False, compare=False)
     footprints: Footprints = field(init=False, repr=False, compare=False)
     kinds: EinSumKinds = field(init=False, repr=False, compare=False)
@@ -123,8 +126,9 @@ class CostModel:
     def __post_init__(self) -> None:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics)
+        storing = StoringCosts(sizes, self.memory, self.accounting, self.constants, self.chains_arrays)
         read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
-        in_one_row = frozenset(filter(self._fits_into_row, read_again if self.chains_arrays else ()))
+        in_one_row = frozenset(filter(storing.fits_into_row, read_again if self.chains_arrays else ()))
         kept = self.staying, self.kept_bytes
         repartitions = RepartitionCosts(
             self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row, *kept
@@ -135,6 +139,7 @@ class CostModel:
             self.graph, sizes, self.evaluations, self.in_lists, self.staying, self.has_handles, copies, products
         )
         object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "storing", storing)
         object.__setattr__(self, "repartitions", repartitions)
         object.__setattr__(self, "footprints", footprints)
         inputs = frozenset(self.graph.inputs)
@@ -151,7 +156,7 @@ class CostModel:
             uses = self._uses(einsum)
             cost = self.kinds.known_cost(einsum, choice, uses)
             if cost is None:
-                cost = self._with_storing(einsum, choice, uses, self._vertex_cost(einsum, choice))
+                cost = self.storing.with_storing(einsum, choice, uses, self._vertex_cost(einsum, choice))
                 self.kinds.remember(einsum, choice, uses, cost)
             self._known_costs[einsum.output.tensor, choice] = cost
         return cost
@@ -167,34 +172,6 @@ class CostModel:
         cost = self._within_memory.cheapest(decomposed, self._with_expansions(einsum, costs))
         products = list(self._sparse_matmul_costs(decomposed, evaluation, cost))
         return min(products, key=lambda product: product.seconds) if products else cost
-
-    def _with_storing(self, einsum: EinSum, choice: Choice, uses: Uses, cost: VertexCost) -> VertexCost:
-        """The cost with that of a table of the result, which results get that are read more than once.
-
-        Single arrays that are too large for a row take as long where one operator hands them to the next: every copy
-        is in memory that the system must provide first.
-        """
-        is_free = self._fits_into_row(einsum.output.tensor) if self._is_single_array(choice) else uses.total < 2
-        if is_free and not self._takes_much_memory(einsum, choice, cost):
-            return cost
-        size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
-        storing = self.accounting.storing(size_bytes)
-        return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))
-
-    def _takes_much_memory(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> bool:
-        """Whether single arrays are so large that each gets a table."""
-        if not is_single_array(choice):
-            return False
-        read = [(operand.tensor, cost.operand_tiles(einsum, i, choice)) for i, operand in enumerate(einsum.operands)]
-        arrays = [*read, (einsum.output.tensor, result_tiles(einsum, choice))]
-        return sum([self.sizes.tuple_bytes(*array) for array in arrays]) > self.memory.largest_arrays_bytes
-
-    def _is_single_array(self, choice: Choice) -> bool:
-        """Whether one array is computed from others, in an engine that computes several of them in one row."""
-        return self.chains_arrays and is_single_array(choice)
-
-    def _fits_into_row(self, tensor: str) -> bool:
-        return self.graph.tensors[tensor].size <= LARGEST_ROW_ARRAY
 
     def decomposed(self, einsum: EinSum, choice: Choice) -> DecomposedEinSum:
         """An EinSum under a choice, with its operands in the tiles in which it reads them."""
@@ -391,7 +368,7 @@ class CostModel:
             looked_up_bytes=0.0 if index is not None else self._looked_up_bytes(decomposed, operands),
             reread_bytes=reread_bytes(operands) if is_matrix_product and not self.has_handles else 0.0,
             is_streamed=decomposed.has_number_result and self._uses(einsum) == Uses(1, is_output=False),
-            is_one_row=self._is_single_array(decomposed.choice) and self._fits_into_row(decomposed.name),
+            is_one_row=self.storing.is_in_chain(decomposed.choice) and self.storing.fits_into_row(decomposed.name),
         )
 
     def _looked_up_bytes(self, decomposed: DecomposedEinSum, operands: list[OperandSizes]) -> float:

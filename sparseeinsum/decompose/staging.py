@@ -113,9 +113,9 @@ def _footprint(step: Step, model: CostModel) -> Footprint:
 
 
 def _takes_much_memory(plan: DecomposedGraph, step: Step, model: CostModel) -> bool:
-    size_bytes: float = _vector_bytes(plan, step, model)
     if is_single_array(step.choice) and model.memory.spills_states:
-        return size_bytes > model.memory.largest_arrays_bytes
+        return model.storing.are_large_arrays(step.einsum, step.choice, step.cost)
+    size_bytes: float = _vector_bytes(plan, step, model)
     if not model.memory.spills_states:
         size_bytes += _states_bytes(plan, step, model)
     return size_bytes * model.memory.margins.together > model.memory.limit_bytes

@@ -26,7 +26,7 @@ def compare(model: CostModel) -> int:
             uses = model._uses(einsum)
             known = model.kinds.known_cost(einsum, choice, uses) is not None
             shared += known and (einsum.output.tensor, choice) not in model._known_costs
-            alone = model._with_storing(einsum, choice, uses, model._vertex_cost(einsum, choice))
+            alone = model.storing.with_storing(einsum, choice, uses, model._vertex_cost(einsum, choice))
             assert model.vertex_cost(einsum, choice) == alone
         for name in {einsum.output.tensor, *(operand.tensor for operand in einsum.operands)}:
             rank = len(model.graph.tensors[name].axes)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.decompose import model
+from sparseeinsum.decompose import storing_costs
 from sparseeinsum.pipeline.search_cache import SEARCHES
 
 PROGRAM = "B[i, j] = exp(A[i, j])\nC[i, j] = sin(B[i, j])\nD[i] = sum(C[i, j])"
@@ -19,5 +19,5 @@ def cost() -> float:
 def test_large_arrays_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
     in_one_row = cost()
     SEARCHES.clear()
-    monkeypatch.setattr(model, "LARGEST_ROW_ARRAY", 300 * 300 - 1)
+    monkeypatch.setattr(storing_costs, "LARGEST_ROW_ARRAY", 300 * 300 - 1)
     assert cost() > in_one_row
