@@ -48,7 +48,7 @@ GROUPS = {
                 *("postgresql.scalars", "postgresql.aggregates", "postgresql.compression", "postgresql.row_products"),
                 *("postgresql.gathers", "postgresql.collecting", "postgresql.matches", "postgresql.scaled_dots"),
                 *("postgresql.whole_products", "postgresql.product_blocks", "postgresql.sparse_matmul"),
-                *("postgresql.masked_products", "postgresql.entry_numbers"),
+                "postgresql.entry_numbers",
             ),
         ),
         CompilationGroup("measures", ("measures",)),

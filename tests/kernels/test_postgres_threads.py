@@ -124,12 +124,19 @@ def test_interrupts_that_stop_nothing(connection: psycopg.Connection, postgres_u
 
 
 @pytest.mark.parametrize(
-    "call",
-    ["tensor_scaled_dot_rows(e, u, u, 64)", "tensor_masked_product_rows('sum(u * v)', e, e, 0::float8, e)"],
+    ("call", "of_row"),
+    [
+        ("tensor_scaled_dot_rows(e, u, u, 64)", "tensor_scaled_dot_row(e, r, u, u, 64)"),
+        ("tensor_product_rows('sum(u * v)', e, e, 0::float8)", "tensor_product_row('sum(u * v)', e, r, e, 0::float8)"),
+        (
+            "tensor_masked_product_rows('sum(u * v)', e, e, 0::float8, e)",
+            "tensor_masked_product_row('sum(u * v)', e, r, e, 0::float8, e)",
+        ),
+    ],
 )
-def test_entries_of_all_rows(connection: psycopg.Connection, postgres_url: str, call: str) -> None:
-    """Threads compute those that one thread does, also while the server interrupts the process."""
-    rows, entries = 2000, 60
+def test_entries_of_all_rows(connection: psycopg.Connection, postgres_url: str, call: str, of_row: str) -> None:
+    """Threads compute those of single rows, also while the server interrupts the process; some rows at a time."""
+    rows, entries = 3000, 60
     connection.execute("DROP TABLE IF EXISTS entries")
     connection.execute(
         f"""CREATE TABLE entries AS
@@ -137,14 +144,17 @@ def test_entries_of_all_rows(connection: psycopg.Connection, postgres_url: str, 
         (SELECT array_agg((i % 13 - 6)::float8) FROM generate_series(1, {rows} * 64) AS i) AS u
         FROM generate_series(0, {rows - 1}) AS row, generate_series(0, {entries - 1}) AS k"""
     )
-    query, results = f"SELECT {call} FROM entries", list[object]()
+    query, results = f"SELECT {call} = expected FROM entries, expected_entries", list[object]()
     ((pid,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
-    with processes(connection, 0):
-        expected = connection.execute(query).fetchall()
+    plain = "(SELECT e || ARRAY[]::bigint[] AS e, u || ARRAY[]::float8[] AS u FROM entries OFFSET 0) AS entries"
+    of_rows = f"SELECT r, {of_row} AS of_row FROM {plain}, generate_series(0, {rows - 1}) AS r OFFSET 0"
+    single = f"SELECT tensor_compressed_rows(of_row, r, {rows}, 0::float8) FROM ({of_rows}) AS t"
+    connection.execute("DROP TABLE IF EXISTS expected_entries")
+    connection.execute(f"CREATE TABLE expected_entries AS {single.replace(' FROM', ' AS expected FROM', 1)}")
 
     def compute() -> None:
-        for _ in range(20):
-            results.append(connection.execute(query).fetchall() == expected)
+        for _ in range(5):
+            results.extend(connection.execute(query).fetchall())
 
     with processes(connection, 3), psycopg.connect(postgres_url, autocommit=True) as other:
         computing = threading.Thread(target=compute)
@@ -153,7 +163,9 @@ def test_entries_of_all_rows(connection: psycopg.Connection, postgres_url: str, 
             other.execute("SELECT pg_log_backend_memory_contexts(%s)", [pid])
             time.sleep(0.01)
         computing.join()
-    assert results == [True] * 20
+    with processes(connection, 0):
+        results.extend(connection.execute(query).fetchall())
+    assert results == [(True,)] * 6
 
 
 def test_errors_of_threads_are_raised(connection: psycopg.Connection) -> None:

@@ -40,7 +40,6 @@ from sparseeinsum.kernels.compiled.postgresql import collecting as postgresql_co
 from sparseeinsum.kernels.compiled.postgresql import compression as postgresql_compression
 from sparseeinsum.kernels.compiled.postgresql import entry_numbers as postgresql_entry_numbers
 from sparseeinsum.kernels.compiled.postgresql import gathers as postgresql_gathers
-from sparseeinsum.kernels.compiled.postgresql import masked_products as postgresql_masked_products
 from sparseeinsum.kernels.compiled.postgresql import matches as postgresql_matches
 from sparseeinsum.kernels.compiled.postgresql import product_blocks as postgresql_product_blocks
 from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
@@ -157,7 +156,7 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_whole_products.postgres_product_sums,
     postgresql_whole_products.postgres_product_numbers,
     postgresql_product_blocks.postgres_product_rows,
-    postgresql_masked_products.postgres_masked_product_rows,
+    postgresql_product_blocks.postgres_masked_product_rows,
     postgresql_entry_numbers.postgres_entries,
     postgresql_entry_numbers.postgres_with_numbers,
 )

@@ -12,7 +12,6 @@ from sparseeinsum.kernels.compiled.calling_convention import ArgumentAccess, Row
 from sparseeinsum.kernels.compiled.contraction_kernels import contraction_kernels
 from sparseeinsum.kernels.compiled.layout_kernels import layout_kernels
 from sparseeinsum.kernels.compiled.line_kernels import line_kernels
-from sparseeinsum.kernels.compiled.masked_product_kernels import masked_product_kernels
 from sparseeinsum.kernels.compiled.operator_codes import CODES
 from sparseeinsum.kernels.compiled.parsed_arguments import aggregate_code
 from sparseeinsum.kernels.compiled.plan_memory import batch_plan_of, plan_of
@@ -33,6 +32,7 @@ from sparseeinsum.kernels.compiled.slices import elements_of_slice, slice_bounds
 from sparseeinsum.kernels.compiled.sparse_matmul_kernels import sparse_matmul_kernels
 from sparseeinsum.kernels.compiled.sparse_matvec_kernels import sparse_matvec_kernels
 from sparseeinsum.kernels.compiled.state_kernels import state_kernels
+from sparseeinsum.kernels.compiled.whole_product_kernels import whole_product_kernels
 
 complexes = load_kernels("complexes")
 contraction, contraction_plan = load_kernels("contraction"), load_kernels("contraction_plan")
@@ -63,7 +63,7 @@ def row_kernels(arithmetic: DtypeArithmetic) -> dict[str, RowKernel]:
         **_complex_kernels(arithmetic, array),
         **aggregate_kernels(arithmetic, array),
         **row_product_kernels(arithmetic, array),
-        **masked_product_kernels(arithmetic, array),
+        **whole_product_kernels(arithmetic, array),
         **scaled_dot_kernels(arithmetic, array),
         **sparse_matmul_kernels(arithmetic, array),
         **sparse_matvec_kernels(arithmetic, array),

@@ -50,12 +50,10 @@ _TAKE_NULL = (  # for which NULL stands for zeros, or for no entries
     *("tensor_scaled_dot", "tensor_matched"),
     *("tensor_sparse_matmul", "tensor_sparse_matmul_transposed"),
 )
-_MASKED_ROWS = "masked_product_rows"  # a kernel, and its callback
-_ROW_PRODUCTS = {  # callbacks of others, by result
+_ROW_PRODUCTS = {  # callbacks, by result; those of all entries have the name of the kernel
     ValueType.ENTRIES: "product_row",
     ValueType.NUMBER: "product_number",
     ValueType.BYTES: "product_numbers",  # of all rows
-    ValueType.COMPRESSED: "product_rows",
     ValueType.MATCHES: "matched",
 }
 _OF_ALL_ROWS = (ValueType.BYTES, ValueType.COMPRESSED)  # results of functions that compute all rows in one call
@@ -218,7 +216,7 @@ def _kind(function: ArrayFunction) -> str:
     if function.kind == FunctionKind.ENTRIES:
         return _ENTRIES[function.name]
     if function.kind == FunctionKind.ROW_PRODUCT:
-        return _MASKED_ROWS if function.kernel == _MASKED_ROWS else _ROW_PRODUCTS[function.returns]
+        return _ROW_PRODUCTS.get(function.returns, function.kernel)
     if function.returns == ValueType.BYTES:
         return "bytes"
     result = _RESULTS[DEPTHS[function.returns]]
