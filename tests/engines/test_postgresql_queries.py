@@ -1,8 +1,8 @@
 """PostgreSQL uses workers for large data, computes no value twice, and stores or keys results as needed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import psycopg
@@ -12,6 +12,8 @@ from reading import contents
 
 import sparseeinsum as se
 from sparseeinsum.api.examples import ExampleMatrix, load
+
+Array = Any  # of numpy, or a sparse one of scipy
 
 pytestmark = pytest.mark.engines("postgresql", reason="workers, queries put into others, and keys are PostgreSQL's own")
 
@@ -319,3 +321,44 @@ class TestSingleArrays:
             ((during,),) = db._engine.rows("SELECT current_setting('default_toast_compression')")
         assert during == ("lz4" if is_quick else before)
         assert db.connection.execute("SHOW default_toast_compression").fetchall() == [(before,)]
+
+
+class TestNumbersOfEntries:
+    """EinSums that read the numbers of a product of sparse matrices, all at once where that is the same."""
+
+    PROGRAMS: ClassVar[dict[str, tuple[str, Callable[[Array, Array], Array]]]] = {
+        "function": ("Y[i, k] = abs(P[i, k])", lambda p, a: np.abs(p)),
+        "transpose": ("Y[k, i] = abs(P[i, k])", lambda p, a: np.abs(p).T),
+        "functions": ("Q[i, k] = abs(P[i, k])\nY[i, k] = min(Q[i, k], 3)", lambda p, a: np.minimum(np.abs(p), 3)),
+        "sum": ("Y[] = sum(P[i, k])", lambda p, a: np.sum(p)),
+        "sum of squares": ("Y[] = sum(P[i, k] * P[i, k])", lambda p, a: np.sum(p * p)),
+        "sum of a function": ("Q[i, k] = abs(P[i, k])\nY[] = sum(Q[i, k])", lambda p, a: np.sum(np.abs(p))),
+        "sums of rows": ("Y[i] = sum(P[i, k])", lambda p, a: p.sum(axis=1)),
+        "product": (
+            "Q[k, i] = abs(P[i, k])\nY[k, j] = sum(Q[k, i] * A[i, j])",
+            lambda p, a: sp.csr_array(np.abs(p).T).dot(a).toarray(),
+        ),
+        "absent": ("Y[i, k] = P[i, k] + 1", lambda p, a: p + 1),
+        "sum of absent": ("Y[] = sum(P[i, k] + 1)", lambda p, a: np.sum(p + 1)),
+    }
+
+    @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+    @pytest.mark.parametrize("name", PROGRAMS)
+    @pytest.mark.parametrize("count", [0, 4000], ids=["none", "entries"])
+    def test_results_are_numpys(self, db: se.Database, name: str, dtype: str, count: int) -> None:
+        rng, nodes = np.random.default_rng(0), 1500
+        matrices: list[Array] = []
+        for matrix in "AB":
+            places = rng.choice(nodes * nodes, count, replace=False)
+            data = sp.coo_array((rng.integers(-4, 5, count), np.divmod(places, nodes)), shape=(nodes, nodes))
+            matrices.append(data.tocsr().astype(dtype))
+            db.tensor(matrix, data.tocsr().astype(dtype), layout=f"{matrix}[I, J]")
+        product = matrices[0] @ matrices[1]
+        text, compute = self.PROGRAMS[name]
+        expected = compute(product.toarray(), matrices[0])
+        for rewrite in (False, True):
+            program, pin = f"P[i, k] = sum(A[i, j] * B[j, k])\n{text}", {"P": ("i", "j", "k")}
+            plan = db.plan(program, outputs=["Y"], layout="any", rewrite=rewrite, pin=pin)
+            assert count == 0 or rewrite or "tensor_product_row" in plan.sql()
+            for _ in range(2):
+                np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), expected, rtol=1e-5)
