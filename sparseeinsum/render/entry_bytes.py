@@ -11,7 +11,7 @@ from sparseeinsum.render.layouts import ROW_COLUMN
 from sparseeinsum.render.whole_products import of_all_rows
 
 ENTRY_COLUMN = "entry"
-ALL_ENTRIES, ENTRIES_ALIAS = "entries", "all_entries"  # a column of all entries in one value, and its relation
+_ALL_ENTRIES, _ALIAS = "entries", "all_entries"  # a column of all entries in one value, and its relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class EntryBytes:
 
     @property
     def all_numbers(self) -> exp.Expr:
-        """The array of the numbers of all entries, from the column `ALL_ENTRIES` of a relation `ENTRIES_ALIAS`."""
+        """The array of the numbers of all entries, for `computed_select`."""
         if self.numbers is not None:
             return self.numbers.copy()
-        return call("tensor_entries", exp.column(ALL_ENTRIES, table=ENTRIES_ALIAS), constant(0, self.dtype))
+        return call("tensor_entries", exp.column(_ALL_ENTRIES, table=_ALIAS), constant(0, self.dtype))
 
     @property
     def keys(self) -> list[str]:
@@ -47,12 +47,16 @@ class EntryBytes:
     def compressed_select(self, name: str) -> exp.Select:
         """The SELECT of all entries in one value, ordered by row, in a column of this name."""
         if self.numbers is None:
-            return self.whole_select(name)
-        replaced = call("tensor_with_numbers", exp.column(ALL_ENTRIES, table=ENTRIES_ALIAS), self.numbers.copy())
-        rows = self.whole_select(ALL_ENTRIES).offset(0, copy=False).subquery(ENTRIES_ALIAS)
-        return exp.select(exp.alias_(replaced, name)).from_(rows, copy=False)
+            return self._whole_select(name)
+        numbers = self.numbers.copy()
+        return self.computed_select(call("tensor_with_numbers", exp.column(_ALL_ENTRIES, table=_ALIAS), numbers), name)
 
-    def whole_select(self, name: str) -> exp.Select:
+    def computed_select(self, value: exp.Expr, name: str) -> exp.Select:
+        """The SELECT of a value that is computed from `all_numbers`, in a column of this name."""
+        rows = self._whole_select(_ALL_ENTRIES).offset(0, copy=False).subquery(_ALIAS)
+        return exp.select(exp.alias_(value, name)).from_(rows, copy=False)
+
+    def _whole_select(self, name: str) -> exp.Select:
         """The SELECT of all entries in one value, as `compressed_select`, with the numbers that the rows have."""
         entries = self.rows.selects[-1].unalias()
         whole = of_all_rows(entries)

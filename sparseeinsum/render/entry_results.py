@@ -10,7 +10,7 @@ from sparseeinsum.language.tensors import VALUE_COLUMN, fully_promoted
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.calls import constant
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.entry_bytes import ALL_ENTRIES, ENTRIES_ALIAS, EntryBytes
+from sparseeinsum.render.entry_bytes import EntryBytes
 from sparseeinsum.render.entry_values import ENTRY, value_of_entries
 from sparseeinsum.render.values import OperandValue
 from sparseeinsum.semantics.exactness import JoinKind
@@ -43,8 +43,7 @@ def total_select(relation: Contract, entries: EntryBytes, dialect: Dialect) -> e
         return None
     tensor = relation.output.tensor
     total = exp.func("coalesce", _value(relation, entries.all_numbers, dialect), constant(tensor.fill, tensor.dtype))
-    rows = entries.whole_select(ALL_ENTRIES).offset(0, copy=False).subquery(ENTRIES_ALIAS)
-    return exp.select(exp.alias_(total, VALUE_COLUMN)).from_(rows, copy=False)
+    return entries.computed_select(total, VALUE_COLUMN)
 
 
 def _reads_entries_alone(relation: Contract) -> bool:
