@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sparseeinsum.algebra.schemas import Schema
+from sparseeinsum.engines.tuple_numbers import keys_of
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 
 
@@ -59,6 +60,16 @@ class TensorRows:
     def coordinates(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """The indices of the values at positions `numbers` of `self.numbers()`: one array per axis, in axis order."""
         tensor, decomposition = self.schema.tensor, self.schema.decomposition
+        if any(tile not in (1, DEMOTED) for tile in decomposition.tiles):
+            return self._coordinates_in_tiles(numbers)
+        rows, *places = keys_of(numbers, (self.rows.num_rows, *self.schema.inside))
+        keys = dict(zip(decomposition.promoted, self.keys(), strict=True))
+        inside = dict(zip(decomposition.array_axes, places, strict=True))
+        # numpy takes elements faster than it indexes.
+        return tuple([inside[axis] if axis in inside else keys[axis].take(rows) for axis in range(len(tensor.axes))])
+
+    def _coordinates_in_tiles(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        tensor, decomposition = self.schema.tensor, self.schema.decomposition
         count = self.rows.num_rows
         keys = dict(zip(decomposition.promoted, self.keys(), strict=True))
         extents = {
@@ -89,4 +100,4 @@ class TensorRows:
         """Coordinates and values of entries that are not the fill, among the values from `start` to `stop`."""
         numbers = self.numbers()[start:stop]
         (present,) = np.nonzero(numbers != self.schema.tensor.fill)
-        return self.coordinates(present + start), numbers[present]
+        return self.coordinates(present + start), numbers.take(present)
