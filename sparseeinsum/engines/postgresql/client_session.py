@@ -1,7 +1,7 @@
 """Engines: sessions of a client with a PostgreSQL server, through psycopg."""
 
 from collections.abc import Iterator, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from sparseeinsum.engines.engine import Column
 from sparseeinsum.engines.postgresql import copy_format, text_format
 from sparseeinsum.engines.postgresql.binary_cursor import BinaryValue, binary_cursor, byte_views
 from sparseeinsum.engines.postgresql.sessions import ISOLATION, Isolation, column_type, has_snapshot
+from sparseeinsum.engines.postgresql.value_parts import parts_query, whole_value
 from sparseeinsum.engines.statement_text import check_text
 from sparseeinsum.errors import EngineError
 
@@ -113,12 +114,12 @@ class ClientSession:
         return copy_format.decode(data, names, [column.sql_type for column in columns], bytea)
 
     def read_bytes(self, query: str) -> memoryview | None:
-        """Run a query that returns one value, which is bytes or NULL; None, too, if it returns no row."""
-        row_factory = self._driver.rows.tuple_row
-        with self._errors(query), self._driver.RawCursor(self.connection, row_factory=row_factory) as cursor:
+        """Run a query that returns one computed value, which is bytes or NULL; None, too, if it returns no row."""
+        text, row_factory = parts_query(query), self._driver.rows.tuple_row
+        with self._errors(text), self._driver.RawCursor(self.connection, row_factory=row_factory) as cursor:
             cursor.adapters.register_loader("bytea", byte_views(self._driver))
-            row: tuple[memoryview | None] | None = cursor.execute(query, prepare=False, binary=True).fetchone()
-        return None if row is None else row[0]
+            with closing(cursor.stream(text, binary=True)) as parts:
+                return whole_value(parts)
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.

@@ -84,7 +84,7 @@ class ServerSession:
         return pa.table(arrays, names=[column.name for column in columns])
 
     def read_bytes(self, query: str) -> bytes | None:
-        """Run a query that returns one value, which is bytes or NULL; None, too, if it returns no row."""
+        """Run a query that returns one computed value, which is bytes or NULL; None, too, if it returns no row."""
         rows = self.fetch(query)
         value = rows[0][0] if rows else None
         assert value is None or isinstance(value, bytes)

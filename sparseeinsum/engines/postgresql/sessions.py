@@ -95,7 +95,7 @@ class DatabaseSession(Protocol):
         """
 
     def read_bytes(self, query: str) -> bytes | memoryview | None:
-        """Run a query that returns one value, which is bytes or NULL."""
+        """Run a query that returns one computed value, which is bytes or NULL."""
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.
