@@ -67,14 +67,31 @@ def _fill_panel(panel, source, at, outer_stride, inner_stride, outer, inner, wid
     """
     steps = _round_up(inner, STEPS)
     for start in range(0, outer, width):
-        count = min(width, outer - start)
+        count, first = min(width, outer - start), at + start * outer_stride
+        group = panel[start * steps : (start + width) * steps]
+        if count < width or inner < steps:
+            group[:] = 0
+        if outer_stride == 1:
+            _copy_contiguous(group, source, first, inner_stride, count, inner, width)
+        else:
+            _copy_strided(group, source, first, outer_stride, inner_stride, count, inner, width)
+
+
+# These index views from 0, so that the compiler knows that no index is negative.
+@njit
+def _copy_contiguous(group, source, at, inner_stride, outer, inner, width):
+    for p in range(inner):
+        target, origin = group[p * width :], source[at + p * inner_stride :]
+        for i in range(outer):
+            target[i] = origin[i]
+
+
+@njit
+def _copy_strided(group, source, at, outer_stride, inner_stride, outer, inner, width):
+    for i in range(outer):
+        target, origin = group[i:], source[at + i * outer_stride :]
         for p in range(inner):
-            target, origin = start * steps + p * width, at + start * outer_stride + p * inner_stride
-            for i in range(count):
-                panel[target + i] = source[origin + i * outer_stride]
-            for i in range(count, width):
-                panel[target + i] = 0
-        panel[start * steps + inner * width : (start + width) * steps] = 0
+            target[p * width] = origin[p * inner_stride]
 
 
 @njit
