@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from sparseeinsum.decompose.call_threads import threads_of_call
 from sparseeinsum.decompose.choice import Choice, is_single_array, reference_tiles
 from sparseeinsum.decompose.compressed_access import (
     expanding,
@@ -352,6 +353,9 @@ class CostModel:
         skew = self.statistics[decomposed.name].skew
         joined = joined_pairs(operands, absence.join)
         is_matrix_product = kernel.is_matrix_product(decomposed)
+        operations = kernel.operations * math.prod(map(mean_extent, decomposed.choice, kernel.bounds))
+        if not (self.has_handles or decomposed.promoted):
+            operations /= threads_of_call(operations, is_matrix_product, self.memory)
         return ContractionSizes(
             joined=joined * skew_factor(decomposed, absence.join, skew) if skew else joined,
             matched=sum([operand.tuples for operand in operands]) if has_shared_keys else 0.0,
@@ -361,7 +365,7 @@ class CostModel:
             operand_bytes=sum([operand.tuple_bytes for operand in operands]),
             result_bytes=result.tuple_bytes,
             result_size=result.elements,
-            operations=kernel.operations * math.prod(map(mean_extent, decomposed.choice, kernel.bounds)),
+            operations=operations,
             is_matrix_product=is_matrix_product,
             is_expression=not kernel.is_multilinear and not is_of_numbers(decomposed.choice),
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
