@@ -249,7 +249,7 @@ class PlanStatements:
     @cached_property
     def entry_chains(self) -> tuple[EntryChain, ...]:
         """The EinSums over the entries of stored matrices that are computed as arrays."""
-        if not self.dialect.chains_arrays:
+        if not self.dialect.chains_entries:
             return ()
         return entry_chains(self.definitions, [self.delivery(name) for name in self.decomposed.graph.outputs])
 

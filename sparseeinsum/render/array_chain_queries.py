@@ -12,12 +12,13 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.array_chains import ArrayChain
 from sparseeinsum.algebra.operators import Compress, Contract, Relation, Stack, Stored
+from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN
 from sparseeinsum.render.array_positions import fill_value
 from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.contract import row_value
 from sparseeinsum.render.dialects import Dialect
-from sparseeinsum.render.layouts import FIRST_ROW, HANDLE_COLUMN, first_row
+from sparseeinsum.render.layouts import FIRST_ROW, HANDLE_COLUMN, fill_where, first_row
 from sparseeinsum.render.nested_levels import nested_levels
 from sparseeinsum.render.row_tiles import TILE_ALIAS, RowTiles, tile_number
 from sparseeinsum.render.sources import SelectSource, aliased, with_join
@@ -68,14 +69,18 @@ class ArrayChainWriter:
             values = [
                 exp.alias_(self._value(name, self._contract(name)), self._columns[name], copy=False) for name in level
             ]
-            row = exp.select(*columns, *values).from_(row.subquery(_ROW, copy=False), copy=False)
+            row = exp.select(*columns, *values).from_(self._computed_once(row), copy=False)
             available = [*kept, *level]
         return self._returned(row) if self._tiles is None else self._stacked(row, self._tiles)
 
     @cached_property
     def _tiles(self) -> RowTiles | None:
         """The tiles in which the chain is computed; None if it is computed as a whole."""
-        return RowTiles.of(self.chain, self.sources)
+        return RowTiles.of(self.chain, self.sources) if self.dialect.keeps_residents else None
+
+    def _computed_once(self, row: exp.Select) -> exp.Subquery:
+        """A row whose columns are computed once, however many others read them."""
+        return (row.offset(0, copy=False) if self.dialect.moves_expressions else row).subquery(_ROW, copy=False)
 
     def _contract(self, name: str) -> Contract:
         contract = self.chain.contracts[name]
@@ -104,18 +109,18 @@ class ArrayChainWriter:
         reads_first_row = False
         for number, (leaf, source) in enumerate(zip(self.chain.leaves, self.sources, strict=True)):
             alias = f"r{number + 1}"
-            value = range_of(leaf) if source is None else source.handle
+            value = self._value_in_memory(leaf, source)
             if value is not None and isinstance(leaf, Stack) and source is not None:
                 value = source.value(FIRST_ROW) if self._tiles is None else self._tiles.part(leaf, value)
                 reads_first_row = self._tiles is None
             if value is None:
                 assert source is not None
                 value = exp.column(HANDLE_COLUMN, table=alias) if isinstance(leaf, Compress) else source.value(alias)
-                if isinstance(leaf, Compress) or leaf in self._complete:
+                if isinstance(leaf, Compress | Stack) or leaf in self._complete:
                     always.append(aliased(source.table, alias))
                 else:
                     missing.append(aliased(source.table, alias))
-                    value = exp.func("coalesce", value, fill_value(source.schema, _no_key), copy=False)
+                    value = exp.func("coalesce", value, self._fill(source.schema, value), copy=False)
             values.append(exp.alias_(value, self._columns[leaf]))
             if leaf in self._numbers:
                 values.append(exp.alias_(exp.column(self._numbers[leaf], table=alias), self._columns_of(leaf)[1]))
@@ -132,6 +137,18 @@ class ArrayChainWriter:
         for table in missing:
             select = with_join(select, table, exp.true(), side="LEFT")
         return select
+
+    def _fill(self, schema: Schema, value: exp.Expr) -> exp.Expr:
+        """The fill of a leaf in place of a value that is NULL."""
+        if not self.dialect.moves_expressions:
+            return fill_value(schema, _no_key)
+        return fill_where(schema, exp.func("coalesce", call("CARDINALITY", value.copy()), integer(0)))
+
+    def _value_in_memory(self, leaf: Relation, source: SelectSource | None) -> exp.Expr | None:
+        """The expression of what a leaf has in memory, if it is not read as a column."""
+        if source is None:
+            return range_of(leaf, self.dialect)
+        return source.handle if isinstance(leaf, Compress) or self.dialect.keeps_residents else None
 
     @cached_property
     def _complete(self) -> set[Relation]:
@@ -185,13 +202,13 @@ class ArrayChainWriter:
         return row_value(contract, sources, _ROW, self.dialect)
 
 
-def range_of(leaf: Relation) -> exp.Expr | None:
-    """The SQL of an array of all indices of an axis; None if a relation is none."""
+def range_of(leaf: Relation, dialect: Dialect) -> exp.Expr | None:
+    """The SQL of an array of all indices of an axis; None if a relation is none, or no function makes such arrays."""
     if not isinstance(leaf, Stack) or not isinstance(leaf.input, Stored) or leaf.schema.keys:
         return None
     source = leaf.input.source
     is_range = source.is_generated and source.value in source.keys and len(source.keys) == 1
-    return call("RANGE", integer(source.tensor.size)) if is_range else None
+    return call("RANGE", integer(source.tensor.size)) if is_range and dialect.keeps_residents else None
 
 
 def _no_key(axis: str) -> exp.Expr:

@@ -92,6 +92,11 @@ class Dialect:
     plain: Spelling | None = None
     names_in: str = ""
 
+    @property
+    def chains_entries(self) -> bool:
+        """Whether several EinSums over all entries of a matrix in memory are computed as arrays, each in a column."""
+        return self.chains_arrays and self.keeps_residents
+
 
 DUCKDB = Dialect(
     name="duckdb",
@@ -149,7 +154,7 @@ POSTGRESQL = Dialect(
     spills_states=True,
     has_workers=True,
     joins_rows=True,
-    chains_arrays=False,
+    chains_arrays=True,
     forgets_own_rows=False,
     has_snapshots=False,
     catalogue_scripts=("sql/catalogue.sql", "sql/postgresql/row_level_security.sql"),
@@ -162,6 +167,7 @@ CITUS = replace(
     name=Citus.__name__.lower(),
     has_workers=False,
     joins_rows=False,
+    chains_arrays=False,
     distributes=True,
     largest_gathered=None,
     stores_lists=False,

@@ -58,7 +58,7 @@ class EntryChainWriter:
         values = [call("tensor_entries", handle.copy(), element)]
         for number, (leaf, relation, source) in enumerate(zip(others, self.entries.vectors, self.vectors, strict=True)):
             alias = f"r{number + 1}"
-            value = range_of(relation) if source is None else source.value(alias)
+            value = range_of(relation, self.dialect) if source is None else source.value(alias)
             assert value is not None, "the leaf is read from its source"
             tables += [] if source is None else [aliased(source.table, alias)]
             if leaf.keys:

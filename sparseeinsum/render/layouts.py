@@ -151,7 +151,7 @@ def stack_select(relation: Stack, source: SelectSource) -> exp.Select:
     after = relation.schema
     stacked = _stacked(relation, source)
     if not after.keys:  # there is one tuple, also if the input has none
-        stacked = exp.func("coalesce", stacked, _value_without_rows(after), copy=False)
+        stacked = exp.func("coalesce", stacked, fill_where(after, NO_ROWS), copy=False)
     grouped = {key: _group_key(relation, source, key) for key in after.keys}
     keys = [named(expression, key) for key, expression in grouped.items()]
     value = exp.alias_(stacked, VALUE_COLUMN, copy=False)
@@ -159,21 +159,24 @@ def stack_select(relation: Stack, source: SelectSource) -> exp.Select:
     return select.group_by(*[expression.copy() for expression in grouped.values()], copy=False)
 
 
-def _value_without_rows(schema: Schema) -> exp.Expr:
-    """The value of a relation without keys whose group has no rows: the fill."""
+NO_ROWS = exp.Count(this=exp.Star())  # 0 in a group without rows
+
+
+def fill_where(schema: Schema, nothing: exp.Expr) -> exp.Expr:
+    """The fill of a relation without keys, where an expression is 0."""
     fill = fill_value(schema, exp.column)
     if not schema.is_scalar and schema.array_size > _MAX_CONSTANT_SIZE:
         size, *_ = fill.expressions
-        size.replace(size_without_rows(size.copy()))
+        size.replace(size_where(size.copy(), nothing))
     return fill
 
 
-def size_without_rows(size: exp.Expr) -> exp.Expr:
-    """The size of an array that is made for a group without rows, where COUNT(*) is 0; no constant.
+def size_where(size: exp.Expr, nothing: exp.Expr) -> exp.Expr:
+    """The size of an array that is made where an expression is 0; no constant.
 
     PostgreSQL would compute an array of constant size while it plans, and write it out in digits for every worker.
     """
-    return exp.Add(this=size, expression=exp.Count(this=exp.Star()))
+    return exp.Add(this=size, expression=nothing.copy())
 
 
 def _group_key(relation: Stack, source: SelectSource, axis: str) -> exp.Expr:
@@ -255,7 +258,7 @@ def densify_select(relation: Densify, source: SelectSource) -> exp.Select:
     schema = relation.schema
     if not schema.keys:
         only = exp.func("any_value", source.value("t"))  # there is one tuple, or none
-        filled = exp.func("coalesce", only, _value_without_rows(schema))
+        filled = exp.func("coalesce", only, fill_where(schema, NO_ROWS))
         return exp.select(exp.alias_(filled, VALUE_COLUMN)).from_(aliased(source.table, "t"))
     return _filled(source, *_all_keys(schema))
 

@@ -228,7 +228,7 @@ class Renderer:
             chain.name,
             ArrayChainWriter(chain, sources, self.dialect).select(),
             "; ".join([definition.step.notation for definition in chain.definitions]),
-            is_aggregated=True,
+            is_aggregated=not self.dialect.moves_expressions,
             is_materialized=len(chain.returned) > 1,
             detects_nonfinite=detects,
         )
@@ -239,7 +239,7 @@ class Renderer:
     def _single_tuples(self, relations: Iterable[Relation]) -> list[SelectSource | None]:
         """Where relations of one tuple are read; None for those of which `range_of` gives the value."""
         return [
-            self._separated_from_joins(self.source(relation)) if range_of(relation) is None else None
+            self._separated_from_joins(self.source(relation)) if range_of(relation, self.dialect) is None else None
             for relation in relations
         ]
 

@@ -255,7 +255,7 @@ class _Compiler:
 
         What that chain reads does not depend on it.
         """
-        over_entries = entry_chains(inlined, relations) if self.dialect.chains_arrays else ()
+        over_entries = entry_chains(inlined, relations) if self.dialect.chains_entries else ()
         entries_of = {entries.chain.name: entries for entries in over_entries}
         within = {link.name for entries in over_entries for link in entries.chain.links} - entries_of.keys()
         chains = row_chains(inlined, relations) if self.dialect.joins_rows else ()

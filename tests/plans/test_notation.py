@@ -29,6 +29,18 @@ T5[I, o] = sum(T4[I, n] * W2[n, o])
 Y[I, o] = sigmoid(T5[I, o])
 """
 
+# As table 8, but for what is single arrays there.
+TABLE_8_ON_POSTGRESQL = """
+T0[I, K] = sum(D[I, J] * A[J, K])
+T1[I, L] = sum(T0[I, K] * D[K, L])
+T2[i, m] = sum(T1[i, l] * X[l, m])
+T3[i, n] = sum(T2[i, m] * W1[m, n])
+H[i, n] = sigmoid(T3[i, n])
+T4[i, n] = sum(T1[i, l] * H[l, n])
+T5[i, o] = sum(T4[i, n] * W2[n, o])
+Y[i, o] = sigmoid(T5[i, o])
+"""
+
 # The table's graphs have dense features. Where a node has few of many, as here, they are single entries, too.
 SPARSE_FEATURES = """
 T0[I, K] = sum(D[I, J] * A[J, K])
@@ -87,13 +99,12 @@ def test_attention_is_table_7(attention: se.Database) -> None:
 def test_graph_network_with_dense_features_is_table_8(db: se.Database) -> None:
     """A third of the features is set, as for Amazon's graphs; there are 602, as in CitationFull.CiteSeer.
 
-    PostgreSQL would read W1 again for every row of T3, and pass H on in rows, which the paper's costs do not count.
+    PostgreSQL computes rows in one process, but a large array on threads, which the paper's costs do not count.
     """
     dense = citation_graph(nodes=1000, edges=3000, features=602, entries=200_000)
     expected = TABLE_8
     if not isinstance(db.connection, duckdb.DuckDBPyConnection):
-        expected = expected.replace("T3[I, n] = sum(T2[I, m]", "T3[i, n] = sum(T2[i, m]")
-        expected = expected.replace("H[I, n] = sigmoid(T3[I, n])", "H[i, n] = sigmoid(T3[i, n])")
+        expected = TABLE_8_ON_POSTGRESQL
     assert written(load(db, gcn_inputs(dense)).plan(GCN, memory_limit=LIMIT, rewrite=False, indexes=False)) == expected
 
 

@@ -72,23 +72,6 @@ WITH "D_compressed" AS MATERIALIZED (
       tensor_fill(366848 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
     ) AS val
   FROM main.w1 AS t
-), "T3" AS (
-  /* T3[i, n] = sum(T2[i, m] * W1[m, n]) */
-  SELECT
-    tensor_sparse_matmul(u.handle, 2708, v.val, 256) AS val
-  FROM "W1_whole" AS v
-  CROSS JOIN "T2_compressed" AS u
-), "H" AS (
-  /* H[i, n] = sigmoid(T3[i, n]) */
-  SELECT
-    tensor_map('sigmoid', u.val) AS val
-  FROM "T3" AS u
-), "T4" AS (
-  /* T4[i, n] = sum(T1[i, l] * H[l, n]) */
-  SELECT
-    tensor_sparse_matmul(u.handle, 2708, v.val, 256) AS val
-  FROM "H" AS v
-  CROSS JOIN "T1_compressed" AS u
 ), "W2_whole" AS (
   /* W2[dim_0, dim_1] */
   SELECT
@@ -97,17 +80,47 @@ WITH "D_compressed" AS MATERIALIZED (
       tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
     ) AS val
   FROM main.w2 AS t
-), "T5" AS (
-  /* T5[i, o] = sum(T4[i, n] * W2[n, o]) */
-  SELECT
-    tensor_matmul(u.val, v.val, ARRAY[2708, 256, 16]) AS val
-  FROM "T4" AS u
-  CROSS JOIN "W2_whole" AS v
 ), "Y" AS (
-  /* Y[i, o] = sigmoid(T5[i, o]) */
+  /* T3[i, n] = sum(T2[i, m] * W1[m, n]); H[i, n] = sigmoid(T3[i, n]); T4[i, n] = sum(T1[i, l] * H[l, n]); T5[i, o] = sum(T4[i, n] * W2[n, o]); Y[i, o] = sigmoid(T5[i, o]) */
   SELECT
-    tensor_map('sigmoid', u.val) AS val
-  FROM "T5" AS u
+    tensor_map('sigmoid', t.value_8) AS val
+  FROM (
+    SELECT
+      tensor_matmul(t.value_7, t.value_4, ARRAY[2708, 256, 16]) AS value_8
+    FROM (
+      SELECT
+        t.value_4,
+        tensor_sparse_matmul(t.value_3, 2708, t.value_6, 256) AS value_7
+      FROM (
+        SELECT
+          t.value_3,
+          t.value_4,
+          tensor_map('sigmoid', t.value_5) AS value_6
+        FROM (
+          SELECT
+            t.value_3,
+            t.value_4,
+            tensor_sparse_matmul(t.value_1, 2708, t.value_2, 256) AS value_5
+          FROM (
+            SELECT
+              r1.handle AS value_1,
+              r2.val AS value_2,
+              r3.handle AS value_3,
+              r4.val AS value_4
+            FROM "T2_compressed" AS r1
+            CROSS JOIN "W1_whole" AS r2
+            CROSS JOIN "T1_compressed" AS r3
+            CROSS JOIN "W2_whole" AS r4
+            OFFSET 0
+          ) AS t
+          OFFSET 0
+        ) AS t
+        OFFSET 0
+      ) AS t
+      OFFSET 0
+    ) AS t
+    OFFSET 0
+  ) AS t
   ORDER BY
     CAST(NULL AS INT)
 )
