@@ -13,6 +13,7 @@ from sparseeinsum.decompose.cost import (
     RepartitionSizes,
     Work,
 )
+from sparseeinsum.decompose.memory_footprint import UNLIMITED
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.semantics.exactness import Absence, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics
@@ -347,9 +348,22 @@ class TestRowByRow:
         by_rows, at_once = (self.seconds(400, has_handles, promoted="i") for has_handles in (False, True))
         assert by_rows - at_once == pytest.approx(20_531_328)
 
-    def seconds(self, bound: int, has_handles: bool, promoted: str) -> float:
-        """Seconds of the join of square matrices with so many rows."""
+    @pytest.mark.parametrize(("threads", "expected"), [(1, 1), (2, 2), (16, 2)])
+    def test_a_large_array_is_computed_on_threads(self, threads: int, expected: int) -> None:
+        """A server may have fewer processors than processes."""
+        seconds = 2 * 1000**3 * CONSTANTS.matrix_seconds_per_operation
+        alone, together = (self.seconds(1000, False, "", threads=number) for number in (1, threads))
+        assert alone - together == pytest.approx(seconds - seconds / expected)
+
+    def test_rows_and_small_arrays_are_computed_on_one_thread(self) -> None:
+        for bound, promoted in ((1000, "i"), (100, "")):
+            assert self.seconds(bound, False, promoted, threads=4) == self.seconds(bound, False, promoted)
+
+    def seconds(self, bound: int, has_handles: bool, promoted: str, threads: int = 1) -> float:
+        """Seconds of the join of square matrices with so many rows, in a session with so many threads."""
         dense = dense_statistics((bound, bound))
-        model = replace(model_of(PRODUCT, {"A": dense, "B": dense}, EMBEDDED), has_handles=has_handles)
+        memory = replace(UNLIMITED, threads=threads)
+        model = model_of(PRODUCT, {"A": dense, "B": dense}, EMBEDDED)
+        model = replace(model, has_handles=has_handles, memory=memory)
         (einsum,) = model.graph.einsums
         return model.vertex_cost(einsum, promoting(einsum, promoted)).join.seconds(model.constants)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 import scipy.sparse
@@ -10,8 +11,6 @@ from numpy.typing import NDArray
 
 import sparseeinsum as se
 from sparseeinsum.semantics.dense import evaluate_program
-
-pytestmark = pytest.mark.engines("duckdb", reason="PostgreSQL moves expressions into the queries that read them")
 
 RNG = np.random.default_rng(0)
 ARRAYS: dict[str, NDArray[Any]] = {
@@ -110,6 +109,7 @@ def test_a_value_that_turns_infinite_ends_the_run(db: se.Database) -> None:
         db.run(db.plan(text, optimizer="dense", rewrite=False), progress=False)
 
 
+@pytest.mark.engines("duckdb", reason="PostgreSQL has no function that returns an array of numbers")
 def test_indices_are_written_as_a_range(db: se.Database) -> None:
     stored(db)
     plan = check(db, "T[i, k] = A[i, k] * (index(i) + 1) - index(k)\nu[] = sum(T[i, k] ^ 2)")
@@ -134,10 +134,13 @@ def test_sparse_operands_are_ordered_once(db: se.Database) -> None:
     expected = evaluate_program(program, {"X": x, "W": w})
     for name, result in db.run(plan, progress=False).items():
         np.testing.assert_allclose(result.to_numpy(), expected[name], rtol=1e-12, atol=1e-12)
-    assert sql.count("tensor_compressed(") == 1
     assert "tensor_sparse_matmul(" in sql
     assert "tensor_sparse_matmul_transposed(" in sql
-    assert stages(plan) == [("loss", "G")]
+    *before, last = stages(plan)
+    assert last == ("loss", "G")
+    if isinstance(db.connection, duckdb.DuckDBPyConnection):  # PostgreSQL has a table of D in place of its chain
+        assert before == []
+        assert sql.count("tensor_compressed(") == 1
 
 
 def test_runs_are_explained_and_planned_again(db: se.Database) -> None:

@@ -17,7 +17,7 @@ from random_runs import random_runs
 import sparseeinsum as se
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation
-from sparseeinsum.engines.postgresql import postgresql_engine, tuple_values
+from sparseeinsum.engines.postgresql import client_session, postgresql_engine, tuple_values, value_parts
 from sparseeinsum.render.sql_statement import SqlStatement
 
 pytestmark = pytest.mark.engines("postgresql", reason="the memory of its server is not the client's")
@@ -135,11 +135,40 @@ def test_large_single_arrays(db: se.Database, count_values: Callable[[], int], d
     assert count_values() == 1
 
 
-def test_no_single_array(db: se.Database) -> None:
-    """No row has a value if there is no tuple."""
+@pytest.mark.parametrize("size", [0, 1, 23, 24, 25, 48, 1000])
+def test_values_come_in_parts(db: se.Database, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(value_parts, "_PART_BYTES", 24)
+    session = session_of(db)
+    value = bytes(number % 251 for number in range(size))
+    received = session.read_bytes(f"SELECT decode('{value.hex()}', 'hex')")
+    assert received is not None
+    assert bytes(received) == value
+    assert session.read_bytes(f"SELECT NULL::BYTEA FROM generate_series(1, {min(size, 1)})") is None
+
+
+def test_an_error_after_some_parts_leaves_the_connection_as_it_was(
+    db: se.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_session, "parts_query", lambda query: query)
+    session = session_of(db)
+    parts = "SELECT i, 4, decode(repeat('00', (3 - i) / (3 - i)), 'hex') FROM generate_series(0, 3) AS i"
+    with pytest.raises(se.EngineError, match="division by zero"):
+        session.read_bytes(parts)
+    received = session.read_bytes("SELECT 0, 4, decode('01020304', 'hex')")
+    assert received is not None
+    assert bytes(received) == bytes([1, 2, 3, 4])
+
+
+def session_of(db: se.Database) -> client_session.ClientSession:
     engine = db._engine
     assert isinstance(engine, postgresql_engine.PostgreSQLEngine)
-    assert engine._session.read_bytes("SELECT CAST('' AS BYTEA) WHERE FALSE") is None
+    assert isinstance(engine._session, client_session.ClientSession)
+    return engine._session
+
+
+def test_no_single_array(db: se.Database) -> None:
+    """No row has a value if there is no tuple."""
+    assert session_of(db).read_bytes("SELECT CAST('' AS BYTEA) WHERE FALSE") is None
     db.tensor("X", np.ones((400, 700)))
     (schema,) = [
         definition.relation.schema for definition in db.plan("Y[i, j] = X[i, j]", layout="any").data.definitions

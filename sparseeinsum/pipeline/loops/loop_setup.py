@@ -22,7 +22,12 @@ from sparseeinsum.pipeline.loops.loop_programs import CHANGED, LoopProgram, chec
 from sparseeinsum.pipeline.loops.prepared_statements import PreparedStatements
 from sparseeinsum.pipeline.loops.shared_rows import SharedRow, share_row
 from sparseeinsum.pipeline.loops.state_layouts import StateLayout, array_layouts, computed_layouts, computes_arrays
-from sparseeinsum.pipeline.loops.state_tables import StateTables, count_rows, create_state_tables
+from sparseeinsum.pipeline.loops.state_tables import (
+    StateTables,
+    count_rows,
+    create_state_tables,
+    drop_state_tables,
+)
 from sparseeinsum.pipeline.loops.step_plans import AlternatingInput, StepPlan, later_values
 from sparseeinsum.pipeline.loops.step_records import StepRecords, records_of
 from sparseeinsum.pipeline.program_data import NOTHING_ASSUMED
@@ -93,8 +98,7 @@ class LoopParts:
             self.changes.drop()
         self.prepared.drop()
         self.engine.execute(f"DROP TABLE IF EXISTS {self.step.stored.relation}")
-        for tables in self.tables:
-            tables.drop(self.engine)
+        drop_state_tables(self.engine, self.tables)
 
 
 def set_up(
@@ -163,8 +167,7 @@ class _PlannedStep:
 
     def drop(self, engine: Engine) -> None:
         """Drop the tables of the state: steps take those of a cheaper plan."""
-        for tables in self.tables:
-            tables.drop(engine)
+        drop_state_tables(engine, self.tables)
 
 
 @dataclass(frozen=True, slots=True)

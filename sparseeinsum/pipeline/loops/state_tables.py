@@ -1,6 +1,6 @@
 """Loops: the tables of a state: two temporary ones in turn, and that of the tensor which keeps it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -54,18 +54,19 @@ class StateTables:
         first, second = self.in_turn
         return first.table, second.table
 
-    def drop(self, engine: Engine) -> None:
-        """Drop the tables of both turns, and the views of them."""
-        if self.column:
-            for stored in self.stored:
-                engine.execute(f"DROP VIEW IF EXISTS {stored.relation}")
-        for table in self.tables:
-            engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE", exists=True))
-
     def keep(self, engine: Engine, turn: int, rows: int) -> None:
         """Copy the state from the table of a turn to where it is kept; it has about `rows` rows."""
         self.kept.empty(rows)
         engine.execute(self.keeping[turn])
+
+
+def drop_state_tables(engine: Engine, states: Iterable[StateTables]) -> None:
+    """Drop the tables of both turns of states; views first, since PostgreSQL drops no table that a view reads."""
+    dropped = list(states)
+    for relation in [stored.relation for state in dropped if state.column for stored in state.stored]:
+        engine.execute(f"DROP VIEW IF EXISTS {relation}")
+    for table in [table for state in dropped for table in state.tables]:
+        engine.execute(exp.Drop(tables=[table.copy()], kind="TABLE", exists=True))
 
 
 def create_state_tables(
