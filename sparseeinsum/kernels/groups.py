@@ -47,7 +47,7 @@ GROUPS = {
             (
                 *("postgresql.scalars", "postgresql.aggregates", "postgresql.compression", "postgresql.row_products"),
                 *("postgresql.gathers", "postgresql.collecting", "postgresql.matches", "postgresql.scaled_dots"),
-                *("postgresql.whole_products", "postgresql.product_blocks", "postgresql.sparse_matmul"),
+                *("postgresql.whole_sums", "postgresql.whole_products", "postgresql.sparse_matmul"),
                 "postgresql.entry_numbers",
             ),
         ),

@@ -41,12 +41,12 @@ from sparseeinsum.kernels.compiled.postgresql import compression as postgresql_c
 from sparseeinsum.kernels.compiled.postgresql import entry_numbers as postgresql_entry_numbers
 from sparseeinsum.kernels.compiled.postgresql import gathers as postgresql_gathers
 from sparseeinsum.kernels.compiled.postgresql import matches as postgresql_matches
-from sparseeinsum.kernels.compiled.postgresql import product_blocks as postgresql_product_blocks
 from sparseeinsum.kernels.compiled.postgresql import row_products as postgresql_row_products
 from sparseeinsum.kernels.compiled.postgresql import scalars as postgresql_scalars
 from sparseeinsum.kernels.compiled.postgresql import scaled_dots as postgresql_scaled_dots
 from sparseeinsum.kernels.compiled.postgresql import sparse_matmul as postgresql_sparse_matmul
 from sparseeinsum.kernels.compiled.postgresql import whole_products as postgresql_whole_products
+from sparseeinsum.kernels.compiled.postgresql import whole_sums as postgresql_whole_sums
 from sparseeinsum.kernels.compiled.row_kernels import row_kernels
 from sparseeinsum.kernels.groups import kernels_of, measures_in_use
 from sparseeinsum.kernels.symbols import MATRIX_PRODUCTS, PARTS, kernel_symbol, measure_symbol
@@ -153,10 +153,10 @@ _POSTGRESQL: tuple[Compiled, ...] = (
     postgresql_matches.postgres_matched,
     postgresql_scaled_dots.postgres_scaled_dot_row,
     postgresql_scaled_dots.postgres_scaled_dot_rows,
-    postgresql_whole_products.postgres_product_sums,
-    postgresql_whole_products.postgres_product_numbers,
-    postgresql_product_blocks.postgres_product_rows,
-    postgresql_product_blocks.postgres_masked_product_rows,
+    postgresql_whole_sums.postgres_product_sums,
+    postgresql_whole_sums.postgres_product_numbers,
+    postgresql_whole_products.postgres_product_rows,
+    postgresql_whole_products.postgres_masked_product_rows,
     postgresql_entry_numbers.postgres_entries,
     postgresql_entry_numbers.postgres_with_numbers,
 )

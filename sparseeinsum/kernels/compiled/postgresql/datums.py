@@ -5,6 +5,8 @@ and `array.h`, which are the same from PostgreSQL 15 to 18. PostgreSQL's own err
 so that all memory here belongs to PostgreSQL's memory contexts.
 """
 
+from collections.abc import Callable
+
 from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
@@ -355,3 +357,26 @@ def number_result(work):
     """Return the address of a zeroed word for a result that is a number."""
     array_at(work + 8 * _NUMBER_RESULT, 1, word)[0] = 0
     return work + 8 * _NUMBER_RESULT
+
+
+def value_callback(name: str, compute_value: Callable[..., int]) -> Callable[..., int]:
+    """Make the callback that returns a value.
+
+    Args:
+        name: The name of the callback in object files.
+        compute_value: (descriptor, work) returns the value, 0 for NULL, or an error code.
+    """
+
+    def callback(call_info, description):
+        descriptor, work = descriptor_at(description), work_of(call_info)
+        code = read_row(call_info, 0, descriptor, work)
+        value = word(0)
+        if code != NULL_ROW:
+            value = compute_value(descriptor, work) if code == 0 else word(code)
+        if value == 0:
+            return null_result(call_info)
+        return raise_error(descriptor, work, value) if value < 0 else value
+
+    callback.__name__ = name
+    compiled: Callable[..., int] = njit(callback)
+    return compiled

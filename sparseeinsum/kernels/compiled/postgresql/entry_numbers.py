@@ -8,8 +8,7 @@ from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers
 from sparseeinsum.kernels.compiled.kernel_calls import copy_bytes, report, word
 from sparseeinsum.kernels.compiled.postgresql.compressed_values import block_of, item_bytes_of, operands_of
 from sparseeinsum.kernels.compiled.postgresql.compression import BLOCK
-from sparseeinsum.kernels.compiled.postgresql.datums import FLAT_HEADER, new_array, new_words
-from sparseeinsum.kernels.compiled.postgresql.whole_products import value_callback
+from sparseeinsum.kernels.compiled.postgresql.datums import FLAT_HEADER, new_array, new_words, value_callback
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 _ENTRIES, _NUMBERS = range(2)  # the arguments

@@ -7,7 +7,12 @@ from numba import njit, types
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, report, word
-from sparseeinsum.kernels.compiled.postgresql.compressed_values import operands_of, read_row_of
+from sparseeinsum.kernels.compiled.postgresql.compressed_values import (
+    check_size,
+    operands_of,
+    read_row_of,
+    rows_of_arrays,
+)
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     FLAT_HEADER,
     KEPT,
@@ -24,8 +29,6 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 
 half_word = types.int32
-
-_LARGEST_SIZE = 1 << 40
 
 # The arguments of sums over the entries of a row: one array or two, the size of their rows, and what sums start from
 # follow. Then the operands of their kernels.
@@ -70,20 +73,17 @@ def postgres_scaled_dot(call_info, description):
 @njit
 def _read_sum(descriptor, work, size):
     """Write the operands of the kernel; returns how many entries the row has, or an error code."""
-    operands = operands_of(work)
-    if size < 0 or size > _LARGEST_SIZE:
-        report(work, size, 0)
-        return word(d.BAD_SIZE)
+    operands, code = operands_of(work), check_size(work, size)
+    if code < 0:
+        return code
     start_argument = descriptor[d.ARGUMENTS] - 1
+    bound = rows_of_arrays(work, _ARRAY, start_argument - _ARRAY - 1, size)
     number, start = word_at(operands[2 * _ROW]), operands[2 * start_argument]
     first, first_size = operands[2 * _ARRAY], operands[2 * _ARRAY + 1]
     second, second_size = operands[2 * _ARRAY + 2], operands[2 * _ARRAY + 3]
     entries = read_row_of(descriptor, work, _ENTRIES, number, _POSITIONS)
     if entries <= 0:
         return entries
-    bound = first_size // max(size, 1)
-    if start_argument == _ARRAY + 3:  # of two arrays
-        bound *= second_size // max(size, 1)
     positions = array_at(operands[2 * _POSITIONS], entries, half_word)
     for entry in range(entries if size > 0 else 0):
         if positions[entry] < 0 or positions[entry] >= bound:
@@ -105,9 +105,9 @@ def _read_rows(descriptor, work):
     """Write the operands of the kernel, which are rows of arrays; returns 0 or an error code."""
     operands, item_bytes = operands_of(work), descriptor[d.RESULT_BYTES]
     size = word_at(operands[2 * _LENGTH])
-    if size < 0 or size > _LARGEST_SIZE:
-        report(work, size, 0)
-        return word(d.BAD_SIZE)
+    code = check_size(work, size)
+    if code < 0:
+        return code
     left, right = word_at(operands[2 * _LEFT_ROW]), word_at(operands[2 * _RIGHT_ROW])
     for argument, row in ((_LEFT, left), (_RIGHT, right)):
         elements = operands[2 * argument + 1]

@@ -19,23 +19,22 @@ from sparseeinsum.kernels.compiled.block_layout import (
 )
 from sparseeinsum.kernels.compiled.column_slots import COLUMNS_OF_MASKS, FEW_COLUMNS, choose_slots
 from sparseeinsum.kernels.compiled.fetched_rows import ROWS_AHEAD, fetch_row
-from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, copy_bytes, report, word
+from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, report, word
 from sparseeinsum.kernels.compiled.postgresql.compressed_values import (
-    are_positions,
     block_of,
+    bytes_of_row,
+    checked_row,
     item_bytes_of,
     operands_of,
     range_of_row,
     read_row_of,
 )
 from sparseeinsum.kernels.compiled.postgresql.datums import (
-    BYTES_HEADER,
     FN_CONTEXT,
     KEPT,
     KEPT_WORDS,
     allocate_huge_in,
     descriptor_at,
-    new_bytes,
     null_result,
     number_result,
     raise_error,
@@ -102,12 +101,9 @@ def _count_products(work, positions, block, item_bytes):
             _fetch_entries(block, word(positions[entry + ROWS_AHEAD]), item_bytes)
         if entry < 0:
             continue
-        first, last = range_of_row(work, _RIGHT, block, word(positions[entry]))
+        first, last = checked_row(work, _RIGHT, block, word(positions[entry]))
         if first < 0:
             return first
-        if not are_positions(block, first, last):
-            report(work, _RIGHT + 1, 0)
-            return word(d.DAMAGED_ARRAY)
         count += last - first
     return count
 
@@ -142,12 +138,9 @@ def _read_operands(descriptor, work):
         if mask < 0:
             return mask
         columns = max(columns, array_at(mask, c.BLOCK_WORDS, word)[c.BLOCK_BOUND])
-        first, last = range_of_row(work, _MASK, mask, number)
+        first, last = checked_row(work, _MASK, mask, number)
         if first < 0:
             return first
-        if not are_positions(mask, first, last):
-            report(work, _MASK + 1, 0)
-            return word(d.DAMAGED_ARRAY)
         in_mask = last - first
     count = read_row_of(descriptor, work, _LEFT, number, _OF_ROW)
     if count < 0:
@@ -215,19 +208,10 @@ def _keep_memory(call_info, work, size):
 @njit
 def _bytes_of_entries(descriptor, work, entries, most):
     """Return a bytea of the entries that `_multiply_row` left in memory, or an error code."""
-    item_bytes = item_bytes_of(descriptor)
-    value = new_bytes(descriptor, work, entries * (8 + item_bytes))
-    if value < 0 or entries == 0:
-        return value
-    memory = word_at(work + 8 * _MEMORY)
-    numbers = memory + (4 * most + 7) // 8 * 8
-    words = numbers + (item_bytes * most + 7) // 8 * 8
-    positions, wide = array_at(memory, entries, half_word), array_at(words, entries, word)
-    for entry in range(entries):
-        wide[entry] = positions[entry]
-    copy_bytes(value + BYTES_HEADER, words, 8 * entries)
-    copy_bytes(value + BYTES_HEADER + 8 * entries, numbers, item_bytes * entries)
-    return value
+    positions = word_at(work + 8 * _MEMORY)
+    numbers = positions + (4 * most + 7) // 8 * 8
+    wide = numbers + (item_bytes_of(descriptor) * most + 7) // 8 * 8
+    return bytes_of_row(descriptor, work, positions, numbers, entries, wide)
 
 
 @njit

@@ -12,29 +12,27 @@ from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset_of_positions
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, compute, copy_bytes, report, word
 from sparseeinsum.kernels.compiled.postgresql.compressed_values import (
-    are_positions,
     block_of,
+    bytes_of_row,
+    check_size,
+    checked_block,
+    checked_row,
     item_bytes_of,
     operands_of,
-    range_of_row,
 )
 from sparseeinsum.kernels.compiled.postgresql.compression import BLOCK
 from sparseeinsum.kernels.compiled.postgresql.datums import (
-    BYTES_HEADER,
     FLAT_HEADER,
     KEPT,
     allocate_huge,
-    new_bytes,
     new_words,
+    value_callback,
     word_at,
 )
-from sparseeinsum.kernels.compiled.postgresql.whole_products import checked_block, value_callback
 from sparseeinsum.kernels.compiled.raw_memory import array_at
 from sparseeinsum.kernels.compiled.threads import compute_on_threads
 
 half_word = types.int32
-
-_LARGEST_SIZE = 1 << 40
 
 _ENTRIES, _ROW_NUMBER = range(2)  # the first arguments; the number is missing if the result is that of all rows
 _BLOCK, _LEFT, _RIGHT, _WIDTH, _ROWS = range(5)  # the operands of the kernel
@@ -72,30 +70,19 @@ def _of_row(descriptor, work):
     block = block_of(descriptor, work, _ENTRIES)
     if block < 0:
         return block
-    first, last = range_of_row(work, _ENTRIES, block, number)
+    first, last = checked_row(work, _ENTRIES, block, number)
     if first < 0:
         return first
-    if not are_positions(block, first, last):
-        report(work, _ENTRIES + 1, 0)
-        return word(d.DAMAGED_ARRAY)
     for index in range(2 * _LEFT, 2 * _ROWS):  # the arguments after the number
         operands[index] = operands[index + 2]
     code = _write_operands(work, block, number, number + 1)
     if code < 0:
         return code
     count, rows = last - first, array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
-    value = new_bytes(descriptor, work, count * (8 + item_bytes))
-    if value < 0:
-        return value
     numbers, wide = allocate_huge(item_bytes * count + 8), allocate_huge(8 * count + 8)
     code = compute(descriptor, work, work + 8 * ROW, numbers, count)
-    narrow = array_at(block + offset_of_positions(rows) + 4 * first, count, half_word)
-    positions = array_at(wide, count, word)
-    for entry in range(count):
-        positions[entry] = narrow[entry]
-    copy_bytes(value + BYTES_HEADER, wide, 8 * count)
-    copy_bytes(value + BYTES_HEADER + 8 * count, numbers, item_bytes * count)
-    return value if code == 0 else word(code)
+    positions = block + offset_of_positions(rows) + 4 * first
+    return bytes_of_row(descriptor, work, positions, numbers, count, wide) if code == 0 else word(code)
 
 
 postgres_scaled_dot_row = value_callback("postgres_scaled_dot_row", _of_row)
@@ -106,9 +93,9 @@ def _write_operands(work, block, first, end):
     """Write the operands for rows of a block, after those of the arrays; returns 0, or a code if one is small."""
     operands, head = operands_of(work), array_at(block, c.BLOCK_WORDS, word)
     size = word_at(operands[2 * _WIDTH])
-    if size < 0 or size > _LARGEST_SIZE:
-        report(work, size, 0)
-        return word(d.BAD_SIZE)
+    code = check_size(work, size)
+    if code < 0:
+        return code
     for argument, read in ((_LEFT, end), (_RIGHT, head[c.BLOCK_BOUND])):
         if size > 0 and read > operands[2 * argument + 1] // size:
             report(work, read - 1, size, operands[2 * argument + 1])

@@ -8,7 +8,7 @@ from numba import njit
 
 from sparseeinsum.kernels import descriptors as d
 from sparseeinsum.kernels.compiled.kernel_calls import ROW, word
-from sparseeinsum.kernels.compiled.postgresql.compressed_values import item_bytes_of, operands_of
+from sparseeinsum.kernels.compiled.postgresql.compressed_values import checked_block, item_bytes_of, operands_of
 from sparseeinsum.kernels.compiled.postgresql.datums import (
     FLAT_HEADER,
     descriptor_at,
@@ -20,7 +20,6 @@ from sparseeinsum.kernels.compiled.postgresql.datums import (
     word_at,
     work_of,
 )
-from sparseeinsum.kernels.compiled.postgresql.whole_products import checked_block
 from sparseeinsum.kernels.compiled.sparse_operands import (
     ARRAY,
     ENTRIES,

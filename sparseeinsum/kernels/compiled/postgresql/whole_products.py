@@ -1,302 +1,212 @@
-"""Kernels: the callbacks of PostgreSQL's functions that compute all rows of a product with a sparse matrix in one call.
+"""Kernels: the callbacks of PostgreSQL's functions that compute all rows of a product of sparse matrices in one call.
 
-The arguments are those of the functions of one row (gathers.py, row_products.py), without its number. The result is
-that of `tensor_collected` for all rows that have one, without a call and a tuple for each: a bytea, first the numbers
-of these rows, as int64, then what they have.
+The arguments are those of the functions of one row (row_products.py), without its number. The result is that of
+`tensor_compressed_rows` for all rows, without a call and a tuple for each.
+
+Rows are computed together that have no more than some entries, each in room for as many as it may have, by several
+threads; then they are appended to those of the rows before.
 """
 
-from collections.abc import Callable
-
-from numba import njit
+from numba import njit, types
 
 from sparseeinsum.environment.assets import load_kernels
 from sparseeinsum.kernels import compression as c
 from sparseeinsum.kernels import descriptors as d
-from sparseeinsum.kernels.compiled.block_layout import write_block, write_entries
-from sparseeinsum.kernels.compiled.kernel_calls import NULL_ROW, ROW, compute, copy_bytes, report, word
+from sparseeinsum.kernels.compiled.block_layout import offset_of_numbers, offset_of_positions
+from sparseeinsum.kernels.compiled.column_slots import COLUMNS_OF_MASKS, FEW_COLUMNS, hash_of_row
+from sparseeinsum.kernels.compiled.kernel_calls import ROW, THREADS, copy_bytes, report, word
 from sparseeinsum.kernels.compiled.postgresql.compressed_values import (
-    are_positions,
-    block_of,
+    check_rows,
+    checked_block,
+    checked_blocks,
     item_bytes_of,
     operands_of,
 )
+from sparseeinsum.kernels.compiled.postgresql.compression import BLOCK, new_block
 from sparseeinsum.kernels.compiled.postgresql.datums import (
-    BYTES_HEADER,
+    FLAT_HEADER,
     KEPT,
+    KEPT_WORDS,
     allocate_huge,
-    descriptor_at,
-    new_bytes,
-    null_result,
-    raise_error,
-    read_row,
-    word_at,
-    work_of,
+    value_callback,
 )
 from sparseeinsum.kernels.compiled.raw_memory import array_at, copy_elements
-from sparseeinsum.kernels.compiled.slices import slice_bounds
-from sparseeinsum.kernels.compiled.threads import (
-    close_tasks,
-    most_threads,
-    open_tasks,
-    row_of_task,
-    run_tasks,
-    scratch_of_task,
-    write_task,
-)
+from sparseeinsum.kernels.compiled.threads import compute_on_threads
 
-contraction = load_kernels("contraction")
+compressed_rows = load_kernels("compressed_rows")
 
-_LARGEST_SIZE = 1 << 40
-_BYTES_TOGETHER = 1 << 18  # of results, which stay in the processor's cache until they are copied
-_BYTES_OF_THREAD = 1 << 20  # of results, if several threads compute them, since it takes time to start one
-_ROWS_TOGETHER = 1 << 12  # of numbers; between them, the server may stop the statement
+half_word = types.int32
 
-# The arguments of sums: one array or two, the size of their rows, and what sums start from follow the entries. Then the
-# operands of their kernels: which rows, where rows begin, positions and numbers of entries, where results are, what
-# sums start from, and the arrays.
-_ENTRIES, _ARRAY = range(2)
-_ROWS, _STARTS, _POSITIONS, _RESULTS, _FIRST, _ARRAYS = 0, 1, 2, 4, 5, 6
+_LEFT, _RIGHT, _START, _MASK = range(1, 5)  # the arguments after the semiring
+# The operands of the kernels after the semiring; see whole_product_kernels.py.
+_OF_LEFT, _OF_RIGHT, _OF_MASK, _FIRST, _SLOTS, _PLACES, _NEW_POSITIONS, _SHAPE, _BOUNDS = range(1, 10)
+_ENTRIES_TOGETHER = 1 << 22
+_LEAST_ROOM = 1 << 10  # entries
+_ELEMENTS_OF_PRODUCT = 8  # that take as long
 
-# The arguments of products with a vector, after the semiring, then the operands of their kernel: which rows; where
-# those of the matrix begin, and its entries; where those of the vector begin, and its numbers; what numbers start from.
-_MATRIX, _VECTOR, _INITIAL = range(1, 4)
-_OF_ROWS, _OF_MATRIX, _OF_VECTOR, _OF_START = 1, 2, 5, 7
-
-
-def value_callback(name: str, compute_value: Callable[..., int]) -> Callable[..., int]:
-    """Make the callback that returns a value.
-
-    Args:
-        name: The name of the callback in object files.
-        compute_value: (descriptor, work) returns the value, 0 for NULL, or an error code.
-    """
-
-    def callback(call_info, description):
-        descriptor, work = descriptor_at(description), work_of(call_info)
-        code = read_row(call_info, 0, descriptor, work)
-        value = word(0)
-        if code != NULL_ROW:
-            value = compute_value(descriptor, work) if code == 0 else word(code)
-        if value == 0:
-            return null_result(call_info)
-        return raise_error(descriptor, work, value) if value < 0 else value
-
-    callback.__name__ = name
-    compiled: Callable[..., int] = njit(callback)
-    return compiled
+# The words of a call: the shape; where the positions and numbers of rows are that are computed, and for how many
+# entries there is room.
+_COLUMNS, _FIRST_ROW, _END_ROW, _POSITIONS, _NUMBERS, _ROOM = range(6)
+assert KEPT_WORDS > _ROOM
 
 
 @njit
-def _sums(descriptor, work):
-    """Return a bytea of the sums of all rows with entries; 0 if there are none, or an error code."""
-    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
-    of_start = descriptor[d.ARGUMENTS] - 1
-    size, start = word_at(operands[2 * (of_start - 1)]), operands[2 * of_start]
-    array, elements = operands[2 * _ARRAY], operands[2 * _ARRAY + 1]
-    other, other_elements = operands[2 * _ARRAY + 2], operands[2 * _ARRAY + 3]
-    block = _checked_entries(descriptor, work, size)
-    if block < 0:
-        return block
-    head = array_at(block, c.BLOCK_WORDS, word)
-    rows = allocate_huge(8 * head[c.BLOCK_ROWS] + 8)
-    count = _list_rows(block, array_at(rows, head[c.BLOCK_ROWS], word))
-    if count == 0:
-        return word(0)
-    if size > descriptor[d.LIMIT_BYTES] // (item_bytes * count):
-        report(work, descriptor[d.LIMIT_BYTES] + 1, descriptor[d.LIMIT_BYTES])
-        return word(d.RESULT_TOO_LARGE)
-    row_bytes = item_bytes * size
-    value = new_bytes(descriptor, work, count * (8 + row_bytes))
-    if value < 0:
-        return value
-    products = size * head[c.BLOCK_ENTRIES]
-    threads = most_threads(work, products)
-    bytes_together = threads * _BYTES_OF_THREAD if threads > 1 else _BYTES_TOGETHER
-    together = min(count, max(bytes_together // max(row_bytes, 1), 1))
-    places, sums = allocate_huge(16 * together), allocate_huge(row_bytes * together + 8)
-    _write_places(array_at(places, 2 * together, word), size)
-    operands[2 * _STARTS], operands[2 * _STARTS + 1] = block + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1
-    write_entries(operands, 2 * _POSITIONS, block, item_bytes, 0, head[c.BLOCK_ENTRIES])
-    operands[2 * _RESULTS], operands[2 * _RESULTS + 1] = places, 2 * together
-    operands[2 * _FIRST], operands[2 * _FIRST + 1] = start, 1
-    operands[2 * _ARRAYS], operands[2 * _ARRAYS + 1] = array, elements
-    operands[2 * _ARRAYS + 2], operands[2 * _ARRAYS + 3] = other, other_elements
-    target = value + BYTES_HEADER + 8 * count
-    for first in range(0, count, together):
-        now = min(together, count - first)
-        operands[2 * _ROWS], operands[2 * _ROWS + 1] = rows + 8 * first, now
-        code = _sum_rows(descriptor, work, sums, row_bytes, products // count * now)
-        if code < 0:
-            return word(code)
-        copy_bytes(target + first * row_bytes, sums, now * row_bytes)
-    copy_bytes(value + BYTES_HEADER, rows, 8 * count)
-    return value
-
-
-postgres_product_sums = value_callback("postgres_product_sums", _sums)
-
-
-@njit
-def _checked_entries(descriptor, work, size):
-    """Return the address of the block of entries, at all of whose positions arrays have rows; or an error code."""
-    operands = operands_of(work)
-    if size < 0 or size > _LARGEST_SIZE:
-        report(work, size, 0)
-        return word(d.BAD_SIZE)
-    block = checked_block(descriptor, work, _ENTRIES)
-    if block < 0 or size == 0:
-        return block
-    rows, bound = operands[2 * _ARRAY + 1] // size, array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
-    if descriptor[d.ARGUMENTS] > _ARRAY + 3:  # of two arrays
-        rows *= operands[2 * _ARRAY + 3] // size
-    if bound > rows:
-        report(work, bound - 1, size, rows * size)
-        return word(d.OUTSIDE_RESIDENT)
-    return block
-
-
-@njit
-def _sum_rows(descriptor, work, sums, row_bytes, products):
-    """Compute the sums of the rows in the operands, which have so many products; returns 0 or an error code."""
-    operands = operands_of(work)
-    rows, count = operands[2 * _ROWS], operands[2 * _ROWS + 1]
-    memory, threads = open_tasks(work, products, count)
-    code = word(contraction.INTERRUPTED)
-    if memory != 0:
-        for index in range(threads):
-            first, end = slice_bounds(count, index, threads)
-            row, scratch = row_of_task(memory, index), scratch_of_task(work, memory, index)
-            part = array_at(row, operands.size, word)
-            copy_elements(part, operands)
-            part[2 * _ROWS], part[2 * _ROWS + 1] = rows + 8 * first, end - first
-            arguments = (row, sums + first * row_bytes, end - first, scratch, word(0), word(0))
-            write_task(memory, index, descriptor[d.COMPUTE], arguments)
-        code = run_tasks(work, memory, threads)
-    close_tasks(memory, threads)
-    return compute(descriptor, work, work + 8 * ROW, sums, count) if code == contraction.INTERRUPTED else code
-
-
-@njit
-def _numbers(descriptor, work):
-    """Return a bytea of the numbers of all rows with products; 0 if there are none, or an error code."""
-    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
-    start = operands[2 * _INITIAL]
-    matrix, vector = checked_blocks(descriptor, work, _MATRIX, _VECTOR)
-    if vector < 0:
-        return vector
-    head, vector_head = array_at(matrix, c.BLOCK_WORDS, word), array_at(vector, c.BLOCK_WORDS, word)
-    if vector_head[c.BLOCK_BOUND] > 1:
-        report(work, vector_head[c.BLOCK_BOUND] - 1, 0)
-        return word(d.NOT_A_VECTOR)
-    code = check_rows(work, matrix, vector)
+def _rows(descriptor, work):
+    """Return a bigint[] of the entries of all rows; 0 if there are none, or an error code."""
+    left, right = checked_blocks(descriptor, work, _LEFT, _RIGHT)
+    code = check_rows(work, left, right) if right >= 0 else right
     if code < 0:
         return code
-    rows = allocate_huge(8 * head[c.BLOCK_ROWS] + 8)
-    count = _list_rows(matrix, array_at(rows, head[c.BLOCK_ROWS], word))
-    write_block(operands, 2 * _OF_VECTOR, vector, item_bytes)
-    for index in range(2 * _OF_START - 2, 2 * _OF_START):  # the positions of the vector are all 0
-        operands[index] = operands[index + 2]
-    if _is_full(vector):
-        operands[2 * _OF_VECTOR + 1] = 0  # its rows begin one after the other
-    write_block(operands, 2 * _OF_MATRIX, matrix, item_bytes)
-    operands[2 * _OF_START], operands[2 * _OF_START + 1] = start, 1
-    numbers = allocate_huge(item_bytes * count + 8)
-    count = _multiply(descriptor, work, rows, numbers, count)
-    if count <= 0:
-        return count
-    value = new_bytes(descriptor, work, count * (8 + item_bytes))
-    if value >= 0:
-        copy_bytes(value + BYTES_HEADER, rows, 8 * count)
-        copy_bytes(value + BYTES_HEADER + 8 * count, numbers, item_bytes * count)
-    return value
+    rows = _head(left, c.BLOCK_ROWS)
+    bounds = array_at(allocate_huge(8 * rows + 8), rows + 1, word)
+    _write_bounds(left, right, bounds)
+    return _product(descriptor, work, (left, right, word(0)), bounds, _head(right, c.BLOCK_BOUND), FEW_COLUMNS)
 
 
-postgres_product_numbers = value_callback("postgres_product_numbers", _numbers)
+postgres_product_rows = value_callback("postgres_product_rows", _rows)
 
 
 @njit
-def _multiply(descriptor, work, rows, numbers, count):
-    """Write the numbers of rows, and leave out rows without products; returns how many are left, or an error code."""
-    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
-    validity = allocate_huge(_ROWS_TOGETHER // 8)
-    valid, numbered = array_at(validity, _ROWS_TOGETHER // 64, word), array_at(rows, count, word)
-    product, kept = array_at(work + 8 * KEPT, c.NUMBERS_WORDS, word), word(0)
-    product[c.VALIDITY] = validity
-    for first in range(0, count, _ROWS_TOGETHER):
-        now = min(_ROWS_TOGETHER, count - first)
-        operands[2 * _OF_ROWS], operands[2 * _OF_ROWS + 1] = rows + 8 * first, now
-        product[c.NUMBERS] = numbers + item_bytes * first
-        for index in range(valid.size):
-            valid[index] = -1
-        code = compute(descriptor, work, work + 8 * ROW, work + 8 * KEPT, now)
+def _masked_rows(descriptor, work):
+    """Return what `_rows` does, but only where a mask has entries."""
+    left, right = checked_blocks(descriptor, work, _LEFT, _RIGHT)
+    mask = checked_block(descriptor, work, _MASK) if right >= 0 else right
+    code = check_rows(work, left, right) if mask >= 0 else mask
+    if code < 0:
+        return code
+    rows, rows_of_mask = _head(left, c.BLOCK_ROWS), _head(mask, c.BLOCK_ROWS)
+    if rows != rows_of_mask:
+        report(work, rows_of_mask, rows)
+        return word(d.ROWS_DIFFER)
+    bounds = array_at(mask + 8 * c.BLOCK_WORDS, rows + 1, word)
+    columns = max(_head(right, c.BLOCK_BOUND), _head(mask, c.BLOCK_BOUND))
+    return _product(descriptor, work, (left, right, mask), bounds, columns, COLUMNS_OF_MASKS)
+
+
+postgres_masked_product_rows = value_callback("postgres_masked_product_rows", _masked_rows)
+
+
+@njit
+def _kept(work):
+    return array_at(work + 8 * KEPT, _ROOM + 1, word)
+
+
+@njit
+def _head(block, index):
+    return array_at(block, c.BLOCK_WORDS, word)[index]
+
+
+@njit
+def _write_bounds(left, right, bounds):
+    """Write how many entries all rows before each may have together, if none has more than columns and products."""
+    starts = array_at(left + 8 * c.BLOCK_WORDS, bounds.size, word)
+    right_starts = array_at(right + 8 * c.BLOCK_WORDS, _head(right, c.BLOCK_ROWS) + 1, word)
+    positions = array_at(left + offset_of_positions(bounds.size - 1), _head(left, c.BLOCK_ENTRIES), half_word)
+    bounds[0] = 0
+    for row in range(bounds.size - 1):
+        products = compressed_rows.count_products(positions[starts[row] : starts[row + 1]], right_starts)
+        bounds[row + 1] = bounds[row] + min(products, _head(right, c.BLOCK_BOUND))
+
+
+@njit
+def _product(descriptor, work, blocks, bounds, columns, few_columns):
+    """Return a bigint[] of the entries of all rows, which have no more than the bounds tell; 0, or an error code."""
+    rows = bounds.size - 1
+    longest = compressed_rows.longest_row(bounds)
+    slots, _, _ = hash_of_row(longest, columns, few_columns)
+    most = min(bounds[rows] - bounds[0], max(_ENTRIES_TOGETHER, longest))
+    numbers = _write_operands(descriptor, work, blocks, bounds, slots, most)
+    kept = _kept(work)
+    kept[_COLUMNS], kept[_POSITIONS], kept[_NUMBERS], kept[_ROOM] = columns, 0, 0, 0
+    ends = array_at(allocate_huge(8 * rows + 8), rows + 1, word)
+    ends[0] = 0
+    mean = _head(blocks[1], c.BLOCK_ENTRIES) // max(_head(blocks[1], c.BLOCK_ROWS), 1) + 1
+    starts, first = array_at(blocks[0] + 8 * c.BLOCK_WORDS, rows + 1, word), 0
+    while first < rows:
+        last = first + 1
+        while last < rows and bounds[last + 1] - bounds[first] <= _ENTRIES_TOGETHER:
+            last += 1
+        kept[_FIRST_ROW], kept[_END_ROW] = first, last
+        elements = (starts[last] - starts[first]) * mean * _ELEMENTS_OF_PRODUCT
+        size = bounds[last] - bounds[first]
+        code = compute_on_threads(descriptor, work, work + 8 * ROW, numbers, size, elements) if size > 0 else 0
+        code = _append_rows(descriptor, work, numbers, size, first, ends[: last + 1]) if code == 0 else word(code)
         if code < 0:
-            return word(code)
-        for index in range(now):
-            if valid[index >> 6] >> (index & 63) & 1:
-                if kept < first + index:
-                    numbered[kept] = numbered[first + index]
-                    copy_bytes(numbers + item_bytes * kept, numbers + item_bytes * (first + index), item_bytes)
-                kept += 1
-    return kept
+            return code
+        first = last
+    return _block_of(descriptor, work, ends) if ends[rows] > 0 else word(0)
 
 
 @njit
-def checked_block(descriptor, work, argument):
-    """Return the address of the block of an argument, all of whose rows and positions can be read; or an error code."""
-    block = block_of(descriptor, work, argument)
-    if block < 0:
-        return block
-    head = array_at(block, c.BLOCK_WORDS, word)
-    starts = array_at(block + 8 * c.BLOCK_WORDS, head[c.BLOCK_ROWS] + 1, word)
-    is_ordered = (starts[0] >= 0) & (starts[starts.size - 1] <= head[c.BLOCK_ENTRIES])
-    for row in range(head[c.BLOCK_ROWS]):
-        is_ordered &= starts[row] <= starts[row + 1]
-    if is_ordered and are_positions(block, 0, head[c.BLOCK_ENTRIES]):
-        return block
-    report(work, argument + 1, 0)
-    return word(d.DAMAGED_ARRAY)
+def _write_operands(descriptor, work, blocks, bounds, slots, most):
+    """Write the operands of the kernel, for so many entries at once; returns memory for their numbers."""
+    operands, rows = operands_of(work), bounds.size - 1
+    start, slots = operands[2 * _START], slots * array_at(work + 8 * THREADS, 1, word)[0]
+    operands[2 * _OF_LEFT], operands[2 * _OF_RIGHT], operands[2 * _OF_MASK] = blocks
+    operands[2 * _FIRST], operands[2 * _FIRST + 1] = start, 1
+    operands[2 * _SLOTS], operands[2 * _SLOTS + 1] = allocate_huge(4 * slots), slots
+    operands[2 * _PLACES], operands[2 * _PLACES + 1] = allocate_huge(16 * rows + 8), 2 * rows
+    operands[2 * _NEW_POSITIONS], operands[2 * _NEW_POSITIONS + 1] = allocate_huge(4 * most + 8), most
+    operands[2 * _SHAPE], operands[2 * _SHAPE + 1] = work + 8 * KEPT, 3
+    operands[2 * _BOUNDS], operands[2 * _BOUNDS + 1] = bounds.ctypes.data, bounds.size
+    return allocate_huge(item_bytes_of(descriptor) * most + 8)
 
 
 @njit
-def checked_blocks(descriptor, work, left, right):
-    """Return the addresses of the blocks of two arguments, as `checked_block` does; the second may be an error code."""
-    block = checked_block(descriptor, work, left)
-    return block, checked_block(descriptor, work, right) if block >= 0 else block
-
-
-@njit
-def check_rows(work, left, right):
-    """Return 0 if the right one of two blocks has all rows at positions of the left one; else an error code."""
-    bound = array_at(left, c.BLOCK_WORDS, word)[c.BLOCK_BOUND]
-    rows = array_at(right, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
-    if bound <= rows:
+def _append_rows(descriptor, work, numbers, size, first, ends):
+    """Append the entries of rows from `first` on, which a kernel wrote; writes where they end; 0 or an error code."""
+    operands, item_bytes = operands_of(work), item_bytes_of(descriptor)
+    places, positions = array_at(operands[2 * _PLACES], operands[2 * _PLACES + 1], word), operands[2 * _NEW_POSITIONS]
+    last, kept = ends.size - 1, _kept(work)
+    if size == 0:
+        for row in range(first, last):
+            ends[row + 1] = ends[first]
         return word(0)
-    report(work, bound - 1, 0, rows - 1)
-    return word(d.OUTSIDE_ROWS)
+    for row in range(first, last):
+        ends[row + 1] = ends[row] + places[2 * row + 1]
+    if ends[last] > c.LARGEST or item_bytes * ends[last] > descriptor[d.LIMIT_BYTES]:
+        report(work, item_bytes * ends[last], descriptor[d.LIMIT_BYTES])
+        return word(d.RESULT_TOO_LARGE)
+    _reserve_entries(work, item_bytes, ends[first], ends[last])
+    row = first
+    while row < last:  # rows that one thread wrote are next to each other
+        begin, together = places[2 * row], row + 1
+        while together < last and places[2 * together] == begin + ends[together] - ends[row]:
+            together += 1
+        count = ends[together] - ends[row]
+        copy_bytes(kept[_POSITIONS] + 4 * ends[row], positions + 4 * begin, 4 * count)
+        copy_bytes(kept[_NUMBERS] + item_bytes * ends[row], numbers + item_bytes * begin, item_bytes * count)
+        row = together
+    return word(0)
 
 
 @njit
-def _list_rows(block, rows):
-    """Write the numbers of the rows of a block that have entries; returns how many there are."""
-    starts, count = array_at(block + 8 * c.BLOCK_WORDS, rows.size + 1, word), word(0)
-    for row in range(rows.size):
-        rows[count] = row
-        count += starts[row] < starts[row + 1]
-    return count
+def _reserve_entries(work, item_bytes, used, least):
+    """Make room for at least so many entries, of which so many are there already."""
+    kept = _kept(work)
+    if least > kept[_ROOM]:
+        room = max(least, 2 * kept[_ROOM], _LEAST_ROOM)
+        positions, numbers = allocate_huge(4 * room), allocate_huge(item_bytes * room)
+        copy_bytes(positions, kept[_POSITIONS], 4 * used)
+        copy_bytes(numbers, kept[_NUMBERS], item_bytes * used)
+        kept[_POSITIONS], kept[_NUMBERS], kept[_ROOM] = positions, numbers, room
 
 
 @njit
-def _write_places(places, size):
-    """Write where the results of rows begin, one after the other, and their size."""
-    for index in range(places.size // 2):
-        places[2 * index], places[2 * index + 1] = index * size, size
-
-
-@njit
-def _is_full(vector):
-    """Whether every row of a block has one entry, in the order of the rows."""
-    rows = array_at(vector, c.BLOCK_WORDS, word)[c.BLOCK_ROWS]
-    starts, is_full = array_at(vector + 8 * c.BLOCK_WORDS, rows + 1, word), True
-    for row in range(rows + 1):
-        is_full &= starts[row] == row
-    return is_full
+def _block_of(descriptor, work, ends):
+    """Return a bigint[] of the entries that were written, whose rows end there; or an error code."""
+    kept, item_bytes = _kept(work), item_bytes_of(descriptor)
+    row_count, count = ends.size - 1, ends[ends.size - 1]
+    positions, bound = array_at(kept[_POSITIONS], count, half_word), word(0)
+    for entry in range(count):
+        bound = max(bound, word(positions[entry]) + 1)
+    result = new_block(descriptor, work, descriptor[d.ELEMENT_TYPE], row_count, count, bound, item_bytes)
+    if result < 0:
+        return result
+    block = result + FLAT_HEADER + 8 * BLOCK
+    starts = array_at(block + 8 * c.BLOCK_WORDS, ends.size, word)
+    copy_elements(starts, ends)
+    array_at(block, c.BLOCK_WORDS, word)[c.BLOCK_LONGEST] = compressed_rows.longest_row(starts)
+    copy_bytes(block + offset_of_positions(row_count), kept[_POSITIONS], 4 * count)
+    copy_bytes(block + offset_of_numbers(row_count, count), kept[_NUMBERS], item_bytes * count)
+    return result
