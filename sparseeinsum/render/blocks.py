@@ -17,10 +17,12 @@ class ValueOfTuples:
     Attributes:
         select: The SELECT of the value: bytes of all numbers of tuples, then of all values.
         row_keys: How many keys number the rows, if the bytes are those of entries ordered by row; None for others.
+        is_array: Whether the value is the array of the only tuple, in place of bytes.
     """
 
     select: exp.Select
     row_keys: int | None = None
+    is_array: bool = False
 
     @classmethod
     def of(cls, value: exp.Expr) -> "ValueOfTuples":

@@ -108,7 +108,8 @@ def value_of_tuples(query: exp.Select, schema: Schema) -> ValueOfTuples:
     kind = type_named(computed_type(schema.tensor.dtype, schema.is_scalar))
     if not schema.keys:
         array = converted(exp.column(VALUE_COLUMN, table=_TUPLES), kind)
-        return ValueOfTuples(exp.select(call("tensor_bytes", array).as_(TUPLES_COLUMN)).from_(query.subquery(_TUPLES)))
+        select = exp.select(exp.alias_(array, TUPLES_COLUMN)).from_(query.subquery(_TUPLES))
+        return ValueOfTuples(select, is_array=True)
     numbered, number, value = _numbered(query, schema)
     collected = call("tensor_collected", number, converted(value, kind))
     return ValueOfTuples(exp.select(exp.alias_(collected, TUPLES_COLUMN)).from_(numbered))

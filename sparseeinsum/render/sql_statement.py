@@ -14,6 +14,15 @@ from sparseeinsum.render.dialects import Dialect, write_sql
 from sparseeinsum.render.table_distribution import TableDistribution
 
 
+@dataclass(frozen=True, slots=True)
+class ValueText:
+    """The text of a query of one value; see `ValueOfTuples`."""
+
+    text: str
+    row_keys: int | None
+    is_array: bool
+
+
 @dataclass(frozen=True)  # no slots: its text is written once and kept
 class SqlStatement:
     """One statement of a compiled program.
@@ -71,15 +80,16 @@ class SqlStatement:
         """The text of the query that writes the arrays of its query, of a schema, in one place in memory."""
         return self._collected("placing", placing_select, schema)
 
-    def value_text(self, schema: Schema) -> tuple[str, int | None]:
-        """The text of the query of all tuples of its query, of a schema, in one value; `ValueOfTuples.row_keys`."""
+    def value_text(self, schema: Schema) -> "ValueText":
+        """The text of the query of all tuples of its query, of a schema, in one value."""
         if schema not in self._texts_of_values:
             value = value_of_tuples(self.query, schema) if self.whole is None else self.whole
-            self._texts_of_values[schema] = write_sql(value.select, self.dialect), value.row_keys
+            text = write_sql(value.select, self.dialect)
+            self._texts_of_values[schema] = ValueText(text, value.row_keys, value.is_array)
         return self._texts_of_values[schema]
 
     @cached_property
-    def _texts_of_values(self) -> dict[Schema, tuple[str, int | None]]:
+    def _texts_of_values(self) -> dict[Schema, "ValueText"]:
         """What `value_text` has returned, by schema."""
         return {}
 

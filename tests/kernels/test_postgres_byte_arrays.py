@@ -1,5 +1,6 @@
 """Arrays stored as bytes on a cluster read back unchanged, and malformed bytes are refused."""
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -53,6 +54,19 @@ def test_bytes_are_those_of_memory(connection: psycopg.Connection, kind: str) ->
         numbers.tobytes(),
         numbers.tolist(),
     )
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_parts_of_arrays(connection: psycopg.Connection, kind: str) -> None:
+    """What an array lacks is left out."""
+    numbers = np.arange(10).astype(TYPES[kind])
+    far = 1 << 62
+    for first, count in itertools.product((-far, -1, 0, 3, 9, 10, 11, far), (-far, -1, 0, 1, 4, 10, far)):
+        query = f"SELECT tensor_bytes(%s::{kind}[], %s::bigint, %s::bigint)"
+        (part,) = connection.execute(query, [numbers.tolist(), first, count]).fetchone() or (None,)
+        assert part == numbers[max(first, 0) :][: max(count, 0)].tobytes()
+    for arguments in (f"NULL::{kind}[], 0, 1", f"'{{1}}'::{kind}[], NULL, 1", f"'{{1}}'::{kind}[], 0, NULL"):
+        assert connection.execute(f"SELECT tensor_bytes({arguments})").fetchone() == (None,)
 
 
 def test_bytes_of_arrays(connection: psycopg.Connection) -> None:

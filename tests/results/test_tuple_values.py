@@ -18,7 +18,7 @@ import sparseeinsum as se
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.algebra.translate import delivered_relation
 from sparseeinsum.engines.postgresql import client_session, postgresql_engine, tuple_values, value_parts
-from sparseeinsum.render.sql_statement import SqlStatement
+from sparseeinsum.render.sql_statement import SqlStatement, ValueText
 
 pytestmark = pytest.mark.engines("postgresql", reason="the memory of its server is not the client's")
 
@@ -122,8 +122,8 @@ def test_entries_that_come_as_bytes(
         assert sorted(map(repr, db.run(plan)["Y"].rows.to_pylist())) == sorted(map(repr, expected)), text
         schema = delivered_relation(plan.data.decomposed, "Y").schema
         assert count_values() > 0
-        _, row_keys = plan.data.statements.for_run[-1].value_text(schema)
-        assert (row_keys is not None) == come_as_bytes, text
+        query = plan.data.statements.for_run[-1].value_text(schema)
+        assert (query.row_keys is not None) == come_as_bytes, text
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
@@ -146,10 +146,24 @@ def test_values_come_in_parts(db: se.Database, monkeypatch: pytest.MonkeyPatch, 
     assert session.read_bytes(f"SELECT NULL::BYTEA FROM generate_series(1, {min(size, 1)})") is None
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 6, 7, 100])
+@pytest.mark.parametrize("kind", ["float8", "float4", "int8"])
+def test_arrays_come_in_parts(db: se.Database, monkeypatch: pytest.MonkeyPatch, kind: str, size: int) -> None:
+    monkeypatch.setattr(value_parts, "_PART_BYTES", 24)
+    array = np.arange(size, dtype={"float8": "f8", "float4": "f4", "int8": "i8"}[kind])
+    session = session_of(db)
+    value = f"SELECT '{{{', '.join(map(str, array))}}}'::{kind}[] FROM generate_series(1, 1)"
+    received = session.read_bytes(value, array.itemsize)
+    assert received is not None
+    assert bytes(received) == array.tobytes()
+    assert session.read_bytes(f"SELECT NULL::{kind}[] FROM generate_series(0, 0)", array.itemsize) is None
+    assert session.read_bytes(f"{value} WHERE FALSE", array.itemsize) is None
+
+
 def test_an_error_after_some_parts_leaves_the_connection_as_it_was(
     db: se.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_session, "parts_query", lambda query: query)
+    monkeypatch.setattr(client_session, "parts_query", lambda query, item_bytes: query)
     session = session_of(db)
     parts = "SELECT i, 4, decode(repeat('00', (3 - i) / (3 - i)), 'hex') FROM generate_series(0, 3) AS i"
     with pytest.raises(se.EngineError, match="division by zero"):
@@ -192,7 +206,9 @@ def test_more_tuples_than_fit_into_a_value_come_in_rows(
     kind: str,
 ) -> None:
     set_least(0)
-    monkeypatch.setattr(SqlStatement, "value_text", lambda statement, schema: (f"SELECT {TOO_LONG[kind]}", None))
+    monkeypatch.setattr(
+        SqlStatement, "value_text", lambda *_: ValueText(f"SELECT {TOO_LONG[kind]}", None, is_array=False)
+    )
     result = loaded.run("Y[I, K] = sum(A[I, J] * B[J, K])", optimizer="relational", layout="entries")["Y"]
     expected = loaded.run("Y[i, k] = sum(A[i, j] * B[j, k])", optimizer="dense", layout="any")["Y"]
     np.testing.assert_allclose(result.to_numpy(), expected.to_numpy())

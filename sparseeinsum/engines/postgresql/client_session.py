@@ -113,13 +113,13 @@ class ClientSession:
             return text_format.decode(data, names)
         return copy_format.decode(data, names, [column.sql_type for column in columns], bytea)
 
-    def read_bytes(self, query: str) -> memoryview | None:
-        """Run a query that returns one computed value, which is bytes or NULL; None, too, if it returns no row."""
-        text, row_factory = parts_query(query), self._driver.rows.tuple_row
+    def read_bytes(self, query: str, item_bytes: int = 1) -> memoryview | None:
+        """Run a query that returns one computed value, as `DatabaseSession`."""
+        text, row_factory = parts_query(query, item_bytes), self._driver.rows.tuple_row
         with self._errors(text), self._driver.RawCursor(self.connection, row_factory=row_factory) as cursor:
             cursor.adapters.register_loader("bytea", byte_views(self._driver))
             with closing(cursor.stream(text, binary=True)) as parts:
-                return whole_value(parts)
+                return whole_value(parts, item_bytes)
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.

@@ -39,6 +39,7 @@ from sparseeinsum.engines.postgresql.transactions import PostgreSQLTransactions
 from sparseeinsum.engines.postgresql.tuple_values import is_one_value, is_too_large, table_of_value
 from sparseeinsum.engines.prepared import PlannedQuery, PreparedQuery, SuppliedTable, TransactionMark
 from sparseeinsum.errors import EngineError
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.render.dialects import PORTABLE, POSTGRESQL, Dialect, write_sql
 from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.render.table_distribution import INLINE_ARRAYS, TableDistribution
@@ -277,11 +278,12 @@ class PostgreSQLEngine(OneMachine, ServerMemory, ServerRoles):
         """Run the query of a statement, and return its tuples as an Arrow table."""
         has_bytes = self._functions.variant == Variant.EXTENSION and not self.dialect.distributes
         if has_bytes and is_one_value(schema, count):
-            text, row_keys = statement.value_text(schema)
+            query = statement.value_text(schema)
             try:
                 with self._session.transaction():  # a savepoint
-                    value = self._session.read_bytes(text)
-                return table_of_value(value, schema, row_keys)
+                    item_bytes = ITEM_BYTES[schema.tensor.dtype] if query.is_array else 1
+                    value = self._session.read_bytes(query.text, item_bytes)
+                return table_of_value(value, schema, query.row_keys)
             except EngineError as error:
                 if not is_too_large(error):
                     raise

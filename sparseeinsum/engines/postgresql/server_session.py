@@ -83,8 +83,10 @@ class ServerSession:
         arrays = [pa.array(column, arrow) for column, arrow in zip(values, types, strict=True)]
         return pa.table(arrays, names=[column.name for column in columns])
 
-    def read_bytes(self, query: str) -> bytes | None:
-        """Run a query that returns one computed value, which is bytes or NULL; None, too, if it returns no row."""
+    def read_bytes(self, query: str, item_bytes: int = 1) -> bytes | None:
+        """Run a query that returns one computed value, as `DatabaseSession`."""
+        if item_bytes > 1:
+            query = f"SELECT tensor_bytes(computed.value) FROM ({query}) AS computed(value)"
         rows = self.fetch(query)
         value = rows[0][0] if rows else None
         assert value is None or isinstance(value, bytes)

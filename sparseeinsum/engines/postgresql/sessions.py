@@ -94,8 +94,13 @@ class DatabaseSession(Protocol):
             arrays_as_bytes: Whether arrays may be sent as the bytes of their elements, which takes functions of ours.
         """
 
-    def read_bytes(self, query: str) -> bytes | memoryview | None:
-        """Run a query that returns one computed value, which is bytes or NULL."""
+    def read_bytes(self, query: str, item_bytes: int = 1) -> bytes | memoryview | None:
+        """Run a query that returns one computed value; return its bytes, None if it is NULL or there is no row.
+
+        Args:
+            query: The query.
+            item_bytes: The bytes of an element if the value is an array of numbers; 1 if the value is bytes.
+        """
 
     def read_small(self, query: str, parameters: Sequence[bytes | None]) -> pa.Table:
         """Run a query of few rows, which the server parses once, and return its result as an Arrow table.

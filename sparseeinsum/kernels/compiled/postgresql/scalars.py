@@ -85,18 +85,29 @@ def postgres_array(call_info, description):
 
 @njit
 def postgres_bytes(call_info, description):
-    """Return the elements of the argument, an array, as the bytes that they have in memory."""
+    """Return the elements of an array, or of a part of it, as the bytes that they have in memory."""
     descriptor, work = descriptor_at(description), work_of(call_info)
     code = read_row(call_info, 0, descriptor, work)
     if code == NULL_ROW:
         return null_result(call_info)
-    elements = array_at(work + 8 * ROW, 2, word)
-    size = elements[1] * descriptor[d.HEADER + 1]
-    value = new_bytes(descriptor, work, size) if code == 0 else code
+    item_bytes, address = descriptor[d.HEADER + 1], array_at(work + 8 * ROW, 1, word)[0]
+    first, count = _part(descriptor, work) if code == 0 else (word(0), word(0))
+    value = new_bytes(descriptor, work, count * item_bytes) if code == 0 else code
     if value < 0:
         return raise_error(descriptor, work, value)
-    copy_bytes(value + BYTES_HEADER, elements[0], size)
+    copy_bytes(value + BYTES_HEADER, address + first * item_bytes, count * item_bytes)
     return value
+
+
+@njit
+def _part(descriptor, work):
+    """Return the first element of the part of an array that the arguments after it select, and how many it has."""
+    row = array_at(work + 8 * ROW, d.ROW_WORDS, word)
+    size = row[1]
+    if descriptor[d.ARGUMENTS] == 1:
+        return word(0), size
+    first = min(max(word_at(row[2]), 0), size)
+    return first, min(max(word_at(row[4]), 0), size - first)
 
 
 @njit
