@@ -31,7 +31,11 @@ class TableCost:
 
 
 def staged_results(
-    plan: DecomposedGraph, model: CostModel, computes_whole: bool = True, shared: Set[str] = frozenset()
+    plan: DecomposedGraph,
+    model: CostModel,
+    computes_whole: bool = True,
+    shared: Set[str] = frozenset(),
+    in_one_row: Set[str] = frozenset(),
 ) -> tuple[str, ...]:
     """Results that are kept in temporary tables while a plan runs, in topological order.
 
@@ -48,6 +52,7 @@ def staged_results(
         model: The cost model that priced it.
         computes_whole: Whether the engine computes a result completely even if only a part of it is read.
         shared: Results that one SELECT computes once for all that read them, and that need no table for these.
+        in_one_row: Single arrays that one SELECT computes for others in the same row, completely on every engine.
     """
     graph, readers_by_name = plan.graph, plan.graph.count_readers()
     computed = {step.einsum.output.tensor for step in plan.steps}
@@ -63,7 +68,9 @@ def staged_results(
             or step.passes is not None
             or (is_read and _takes_much_memory(plan, step, model))
             or (
-                is_read and _detects_nonfinite(name, model) and not (computes_whole and _fits_in_statement(step, model))
+                is_read
+                and _detects_nonfinite(name, model)
+                and not ((computes_whole or name in in_one_row) and _fits_in_statement(step, model))
             )
         ):
             staged.add(name)

@@ -163,20 +163,27 @@ class PlanStatements:
     @cached_property
     def staged_names(self) -> tuple[str, ...]:
         """Names of the results that are stored in tables of their own if none has several results, in order."""
-        return self._staged_beside(frozenset(), frozenset())
+        return self._staged_beside(frozenset(), frozenset(), frozenset())
 
     @cached_property
     def _names_in_run(self) -> tuple[str, ...]:
         """Names of the results that a run stores in temporary tables, in order."""
-        within = frozenset(name for chain in self._array_chains for name in chain.inner) | self._read_by_chains
-        return self._staged_beside(within, frozenset(name for chain in self._staged_chains for name in chain.returned))
+        inner = frozenset(name for chain in self._array_chains for name in chain.inner)
+        returned = frozenset(name for chain in self._staged_chains for name in chain.returned)
+        return self._staged_beside(inner, self._read_by_chains, returned)
 
-    def _staged_beside(self, within: frozenset[str], returned: frozenset[str]) -> tuple[str, ...]:
-        """Names of the results in tables, in order, if statements compute those `within` chains, and return others."""
+    def _staged_beside(self, inner: frozenset[str], read: frozenset[str], returned: frozenset[str]) -> tuple[str, ...]:
+        """Names of the results in tables, in order.
+
+        Args:
+            inner: Results that only the chain over single arrays reads which computes them.
+            read: Results that such a chain alone reads, whose statement computes them.
+            returned: Results in tables of chains with several results.
+        """
         if self.dialect.distributes:
             return tuple(definition.name for definition in self.definitions)
-        shared = self._shared_in_chains | within | self._ordered_once | self._single_tuples
-        staged = self._staged_sharing(shared)
+        shared = self._shared_in_chains | inner | read | self._ordered_once | self._single_tuples
+        staged = self._staged_sharing(shared, inner)
         names = {*staged, *self.also_staged, *returned}
         if self.dialect.has_workers:
             names |= results_read_in_parallel(self.definitions, self.model, staged, self.kept.keys())
@@ -206,8 +213,8 @@ class PlanStatements:
             return frozenset()
         return frozenset(definition.name for definition in self.definitions if not definition.relation.schema.keys)
 
-    def _staged_sharing(self, shared: frozenset[str]) -> tuple[str, ...]:
-        return staged_results(self.decomposed, self.model, self.dialect.computes_whole, shared)
+    def _staged_sharing(self, shared: frozenset[str], in_one_row: frozenset[str] = frozenset()) -> tuple[str, ...]:
+        return staged_results(self.decomposed, self.model, self.dialect.computes_whole, shared, in_one_row)
 
     @property
     def _shared_in_chains(self) -> frozenset[str]:
@@ -241,7 +248,7 @@ class PlanStatements:
         while True:
             chained = array_chains(self.definitions, outputs, apart)
             inner = frozenset(name for chain in chained.chains for name in chain.inner)
-            stored = inner & frozenset(self._staged_sharing(inner))
+            stored = inner & frozenset(self._staged_sharing(inner, inner))
             if not stored:
                 return chained
             apart |= stored
