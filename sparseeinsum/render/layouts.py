@@ -40,6 +40,7 @@ _RESERVED = "reserved"
 _LEAST_RESERVED_BYTES = 1 << 18
 # DuckDB folds a constant list while it plans, at 65 ns an element; an aggregate makes one at 4 ns an element.
 _MAX_CONSTANT_SIZE = 1024
+NO_ROWS = exp.Count(this=exp.Star())  # 0 in a group without rows
 # A list that depends on a column is computed for every row, and takes as much memory as the arrays.
 _MAX_CONSTANT_POSITIONS = 1 << 14
 
@@ -157,9 +158,6 @@ def stack_select(relation: Stack, source: SelectSource) -> exp.Select:
     value = exp.alias_(stacked, VALUE_COLUMN, copy=False)
     select = exp.select(*keys, value).from_(aliased(source.table, "t"), copy=False)
     return select.group_by(*[expression.copy() for expression in grouped.values()], copy=False)
-
-
-NO_ROWS = exp.Count(this=exp.Star())  # 0 in a group without rows
 
 
 def fill_where(schema: Schema, nothing: exp.Expr) -> exp.Expr:

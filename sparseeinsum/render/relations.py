@@ -228,7 +228,7 @@ class Renderer:
             chain.name,
             ArrayChainWriter(chain, sources, self.dialect).select(),
             "; ".join([definition.step.notation for definition in chain.definitions]),
-            is_aggregated=not self.dialect.moves_expressions,
+            is_aggregated=False,
             is_materialized=len(chain.returned) > 1,
             detects_nonfinite=detects,
         )

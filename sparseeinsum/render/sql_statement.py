@@ -80,7 +80,7 @@ class SqlStatement:
         """The text of the query that writes the arrays of its query, of a schema, in one place in memory."""
         return self._collected("placing", placing_select, schema)
 
-    def value_text(self, schema: Schema) -> "ValueText":
+    def value_text(self, schema: Schema) -> ValueText:
         """The text of the query of all tuples of its query, of a schema, in one value."""
         if schema not in self._texts_of_values:
             value = value_of_tuples(self.query, schema) if self.whole is None else self.whole
@@ -89,7 +89,7 @@ class SqlStatement:
         return self._texts_of_values[schema]
 
     @cached_property
-    def _texts_of_values(self) -> dict[Schema, "ValueText"]:
+    def _texts_of_values(self) -> dict[Schema, ValueText]:
         """What `value_text` has returned, by schema."""
         return {}
 

@@ -1,4 +1,4 @@
-"""Engines: a value of bytes in parts, so that neither server nor driver copies all of it, into memory that is new."""
+"""Engines: a value of bytes, or an array, in parts, so that neither the server nor the driver copies all of it."""
 
 from collections.abc import Iterable
 
