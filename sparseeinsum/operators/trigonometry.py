@@ -114,7 +114,7 @@ TRIGONOMETRY = (
         numpy=references.erf,
         description="error function",
         derivatives=("g * (1.1283791670955126 * exp(-u ^ 2))",),
-        real=math.erf,
+        real="error_function",
         range=rules.range_of_increasing(references.erf),
         is_increasing=True,
     ),

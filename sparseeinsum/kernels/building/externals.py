@@ -26,7 +26,7 @@ C_MATHEMATICS = (  # of float64, then of float32
         "log1p",
     ),
     *("pow", "rint", "sin", "sinh", "sqrt", "tan", "tanh"),
-    *("expf", "logf", "powf", "sqrtf", "tanhf"),
+    *("acosf", "asinf", "atanf", "cosf", "coshf", "powf", "sinf", "sinhf", "sqrtf", "tanf"),
 )
 _LIBRARY = (
     *("sparseeinsum_lock", "sparseeinsum_unlock", "sparseeinsum_memory_bytes", "sparseeinsum_pause"),

@@ -22,7 +22,7 @@ _ELF = ("-shared", "--eh-frame-hdr", "-z", "now", "-z", "relro", "-z", "noexecst
 # The libraries that define functions of C. On Linux, any version of the system's libraries will do.
 _MEMORY_AND_TEXT = ("calloc", "free", "getenv", "malloc", "memcmp", "memcpy", "memmove", "memset", "strcmp", "strtod")
 _OF_LINUX = {
-    "libm.so.6": (*C_MATHEMATICS, "sincos"),  # a compiler merges a sine and a cosine into it
+    "libm.so.6": (*C_MATHEMATICS, "sincos", "sincosf"),  # a compiler merges a sine and a cosine into them
     "libc.so.6": (
         *(*_MEMORY_AND_TEXT, "getentropy", "madvise", "sigfillset", "sysconf"),
         *("pthread_create", "pthread_join", "pthread_mutex_lock", "pthread_mutex_unlock", "pthread_sigmask"),

@@ -26,7 +26,6 @@ vocabulary = load_kernels("vocabulary")
 
 Compiled = Callable[..., Any]
 
-_WIDE = {"math": np.float64, "cmath": np.complex128}  # the dtypes in which functions of these modules compute
 _BODIES = {"real": (reals, random_numbers), "integer": (integers, random_numbers), "complex": (complexes,)}
 
 VOCABULARY = vocabulary.vocabulary_of(
@@ -102,18 +101,17 @@ def _body(kind: str, name: str) -> Compiled | None:
     if isinstance(body, str):
         compiled: Compiled = next(getattr(module, body) for module in _BODIES[kind] if hasattr(module, body))
         return compiled
-    wide = _WIDE.get(str(getattr(body, "__module__", "")))
-    if wide is not None:
-        return _widen(body, wide)
+    if getattr(body, "__module__", "") == "cmath":
+        return _widen(body)
     return njit(body) if hasattr(body, "__code__") else body
 
 
-def _widen(function: Compiled, wide: type) -> Compiled:
-    """Return a mathematical function that converts its operand to the wide dtype first."""
+def _widen(function: Compiled) -> Compiled:
+    """Return a function of complex numbers that computes in complex128."""
 
     @njit
-    def compute(x):
-        return function(wide(x))
+    def compute(z):
+        return function(np.complex128(z))
 
     return compute
 
