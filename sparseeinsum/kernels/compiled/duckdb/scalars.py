@@ -18,6 +18,7 @@ from sparseeinsum.kernels.compiled.duckdb.vectors import (
     get_list_size,
     get_rows,
     get_vector,
+    merge_rows,
     prepare_batch,
     read_row,
     reserve,
@@ -122,10 +123,11 @@ def _refer_to_checked(info, chunk, result):
     work = start_work(chunk, descriptor)
     if work == 0:
         return False
-    row, can_refer = work + 8 * ROW, True
+    rows, row, can_refer = get_rows(chunk), work + 8 * ROW, True
     keep_threads(info, descriptor, work)
-    for index in range(get_rows(chunk)):
-        code = read_row(descriptor, work, index, row)
+    is_merged = merge_rows(descriptor, work, rows, 1)
+    for index in range(1 if is_merged else rows):
+        code = word(0) if is_merged else read_row(descriptor, work, index, row)
         if code == 0:
             code = compute_array(descriptor, work, row, 0, 0)
         can_refer = can_refer and code == 0

@@ -137,8 +137,13 @@ def array_of_row(work, index, row, item_bytes):
 def _all_valid(validity, start, size):
     if validity == 0:
         return True
-    for position in range(start, start + size):
-        if not is_valid(validity, position):
+    words, position, end = array_at(validity, (start + size + 63) >> 6, word), start, start + size
+    while position < end:
+        if position & 63 == 0 and end - position >= 64 and words[position >> 6] == -1:
+            position += 64
+        elif is_valid(validity, position):
+            position += 1
+        else:
             return False
     return True
 
@@ -147,26 +152,33 @@ def _all_valid(validity, start, size):
 def read_row(descriptor, work, row, target):
     """Write the addresses and sizes of one row's arguments to `target`; returns 0, NULL_ROW or an error code."""
     for index in range(descriptor[d.ARGUMENTS]):
-        column = array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)
-        if not is_valid(column[1], row):
-            return NULL_ROW
-        argument = array_at(target + 16 * index, 2, word)
-        kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
-        if kind == d.VALUE:
-            argument[0], argument[1] = column[0] + row * item_bytes, 1
-        elif is_list(kind):
-            entry = array_at(column[0] + 16 * row, 2, word)
-            if not _all_valid(column[3], entry[0], entry[1]):
-                report(work, index + 1, entry[1])
-                return d.HOLDS_NULL
-            argument[0], argument[1] = column[2] + entry[0] * item_bytes, entry[1]
-            if is_complex(kind):
-                code = pair_elements(kind, work, index, argument, column[2] + entry[0] * (item_bytes // 2))
-                if code < 0:
-                    return code
-        else:
-            read_text(column[0] + 16 * row, argument)
+        code = _read_argument(descriptor, work, index, row, target + 16 * index)
+        if code != 0:
+            return code
     return 0
+
+
+@njit
+def _read_argument(descriptor, work, index, row, target):
+    """Write the address and size of argument `index` of a row to `target`; returns 0, NULL_ROW or an error code."""
+    column = array_at(work + 8 * (_COLUMNS + _COLUMN_WORDS * index), _COLUMN_WORDS, word)
+    if not is_valid(column[1], row):
+        return word(NULL_ROW)
+    argument = array_at(target, 2, word)
+    kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
+    if kind == d.VALUE:
+        argument[0], argument[1] = column[0] + row * item_bytes, 1
+    elif is_list(kind):
+        entry = array_at(column[0] + 16 * row, 2, word)
+        if not _all_valid(column[3], entry[0], entry[1]):
+            report(work, index + 1, entry[1])
+            return word(d.HOLDS_NULL)
+        argument[0], argument[1] = column[2] + entry[0] * item_bytes, entry[1]
+        if is_complex(kind):
+            return word(pair_elements(kind, work, index, argument, column[2] + entry[0] * (item_bytes // 2)))
+    else:
+        read_text(column[0] + 16 * row, argument)
+    return word(0)
 
 
 @njit
@@ -182,43 +194,79 @@ def read_text(address, argument):
 
 @njit
 def prepare_batch(descriptor, work, rows):
-    """Whether the rows can be one batch: no NULL, equal sizes, arrays at constant distances, equal texts and extents.
+    """Whether two rows or more can be one batch.
 
-    It writes the first row and the distances, in elements, to the work memory.
+    They have no NULL, arrays of equal sizes at constant distances, and equal texts and extents. It writes the first row
+    and the distances, in elements, to the work memory.
     """
-    first, row, steps = work + 8 * FIRST_ROW, work + 8 * ROW, array_at(work + 8 * STEPS, d.MAX_ARGUMENTS, word)
-    if read_row(descriptor, work, 0, first) != 0:
+    if read_row(descriptor, work, 0, work + 8 * FIRST_ROW) != 0:
         return False
-    for index in range(rows):
-        if read_row(descriptor, work, index, row) != 0:
-            return False
-        if index == 1:
-            _set_steps(descriptor, first, row, steps)
-        if not _continues_batch(descriptor, first, row, steps, index):
+    for index in range(descriptor[d.ARGUMENTS]):
+        if not _all_valid(validity_address(work, index), 0, rows) or not _is_in_batch(descriptor, work, index, rows):
             return False
     return True
 
 
 @njit
-def _set_steps(descriptor, first, row, steps):
-    for index in range(descriptor[d.ARGUMENTS]):
-        distance = array_at(row + 16 * index, 1, word)[0] - array_at(first + 16 * index, 1, word)[0]
-        steps[index] = distance // descriptor[d.HEADER + 2 * index + 1]
+def _is_in_batch(descriptor, work, index, rows):
+    """Whether argument `index`, which is NULL in no row, lets the rows be one batch; its distance is written."""
+    kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
+    steps = array_at(work + 8 * STEPS, d.MAX_ARGUMENTS, word)
+    if kind == d.VALUE:
+        steps[index] = 1
+        return True
+    if kind == d.TEXT or kind == d.EXTENTS:
+        return _repeats_one(descriptor, work, index, rows)
+    first, target = array_at(work + 8 * (FIRST_ROW + 2 * index), 2, word), work + 8 * (ROW + 2 * index)
+    argument = array_at(target, 2, word)
+    for row in range(1, rows):
+        if _read_argument(descriptor, work, index, row, target) != 0:
+            return False
+        if row == 1:
+            steps[index] = (argument[0] - first[0]) // item_bytes
+        distance = row * steps[index] * item_bytes
+        if argument[1] != first[1] or steps[index] < 0 or argument[0] != first[0] + distance:
+            return False
+    return True
 
 
 @njit
-def _continues_batch(descriptor, first, row, steps, position):
+def _repeats_one(descriptor, work, index, rows):
+    """Whether argument `index`, a text or extents, is the same in all rows."""
+    first, target = array_at(work + 8 * (FIRST_ROW + 2 * index), 2, word), work + 8 * (ROW + 2 * index)
+    argument, item_bytes = array_at(target, 2, word), descriptor[d.HEADER + 2 * index + 1]
+    entries = array_at(value_address(work, index, 0, 16), 2 * rows, word)
+    for row in range(1, rows):
+        # DuckDB repeats the entry of a constant, which need not be read again.
+        if entries[2 * row] == entries[0] and entries[2 * row + 1] == entries[1]:
+            continue
+        if _read_argument(descriptor, work, index, row, target) != 0 or argument[1] != first[1]:
+            return False
+        if argument[0] != first[0] and not _same_bytes(first[0], argument[0], first[1] * item_bytes):
+            return False
+    return True
+
+
+@njit
+def merge_rows(descriptor, work, rows, merged):
+    """Write one row for two or more: argument `merged` of all of them, and the other arguments, which must be equal.
+
+    Returns False if they differ, or if argument `merged` is not adjacent from row to row.
+    """
+    if rows < 2 or not prepare_batch(descriptor, work, rows):
+        return False
+    steps, row = array_at(work + 8 * STEPS, d.MAX_ARGUMENTS, word), array_at(work + 8 * ROW, d.ROW_WORDS, word)
+    copy_elements(row, array_at(work + 8 * FIRST_ROW, d.ROW_WORDS, word))
     for index in range(descriptor[d.ARGUMENTS]):
-        first_value, value = array_at(first + 16 * index, 2, word), array_at(row + 16 * index, 2, word)
-        kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
-        if first_value[1] != value[1]:
-            return False
-        if kind == d.TEXT or kind == d.EXTENTS:
-            # DuckDB repeats the address of a constant, which need not be compared with itself.
-            if first_value[0] != value[0] and not _same_bytes(first_value[0], value[0], first_value[1] * item_bytes):
+        first, size, item_bytes = row[2 * index], row[2 * index + 1], descriptor[d.HEADER + 2 * index + 1]
+        if index == merged:
+            if steps[index] != size:
                 return False
-        elif steps[index] < 0 or value[0] != first_value[0] + position * steps[index] * item_bytes:
-            return False
+            row[2 * index + 1] *= rows
+        else:
+            for position in range(1, rows if steps[index] != 0 else 1):
+                if not _same_bytes(first, first + position * steps[index] * item_bytes, size * item_bytes):
+                    return False
     return True
 
 
