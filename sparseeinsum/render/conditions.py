@@ -33,14 +33,8 @@ def comparison_expression(join: Scalar, write: ScalarWriter, dtype: str) -> exp.
         dtype: The dtype of the operands: float64, float32 or int64.
     """
     match join:
-        case Call("relu", (argument,)):
-            return _greatest(write(argument), integer(0))
-        case Call("max", (first, second)):
-            return _greatest(write(first), write(second))
-        case Call("min", (first, second)) if dtype == "int64":
-            return exp.Least(this=write(first), expressions=[write(second)], ignore_nulls=True)
-        case Call("min", (first, second)):  # to SQL, the least of -1 and NaN is -1
-            return exp.Neg(this=_greatest(_negated(write(first)), _negated(write(second))))
+        case Call("relu" | "max" | "min"):
+            return _extreme(join, write, dtype)
         case Call("where", (test, first, second)):
             condition = _condition(test, write, is_integer=dtype == "int64")
             return None if condition is None else _choice(condition, write(first), write(second), dtype)
@@ -58,8 +52,23 @@ def condition_as_number(condition: exp.Expr, dtype: str) -> exp.Expr:
     return cast
 
 
-def _greatest(first: exp.Expr, second: exp.Expr) -> exp.Expr:
-    return exp.Greatest(this=first, expressions=[second], ignore_nulls=True)  # there are no NULLs
+def _extreme(join: Call, write: ScalarWriter, dtype: str) -> exp.Expr | None:
+    """The SQL of the greater or lesser of two numbers; None where a kernel is faster: DuckDB's GREATEST is slow."""
+    first, second = (write(join.arguments[0]), integer(0) if join.function == "relu" else write(join.arguments[1]))
+    if join.function == "min" and dtype == "int64":
+        return exp.Least(this=first, expressions=[second], ignore_nulls=True)  # there are no NULLs
+    is_least = join.function == "min"  # written by negated numbers: to SQL, the least of -1 and NaN is -1
+    compared = [_negated(side.copy()) if is_least else side.copy() for side in (first, second)]
+    if _is_short(first) and _is_short(second):
+        return exp.case().when(exp.GT(this=compared[0], expression=compared[1]), first).else_(second)
+    if len(operands_of(join)) == 1:
+        return None
+    greatest = exp.Greatest(this=compared[0], expressions=[compared[1]], ignore_nulls=True)
+    return exp.Neg(this=greatest) if is_least else greatest
+
+
+def _is_short(value: exp.Expr) -> bool:
+    return isinstance(value.this if isinstance(value, exp.Neg) else value, exp.Column | exp.Literal)
 
 
 def _choice(condition: exp.Expr, if_true: exp.Expr, if_false: exp.Expr, dtype: str) -> exp.Expr:
