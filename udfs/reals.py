@@ -1,6 +1,6 @@
-"""Functions of real numbers that take more than a line, computed in the dtype of their operands: float64 or float32.
+"""Functions of real numbers that take more than a line, in float64 and float32.
 
-Those that this module computes by polynomials are accurate to three ulp. They have no branches and call nothing, so
+Polynomials are of the dtype of their operands, and accurate to three ulp. They have no branches and call nothing, so
 that loops over them are vectorised; float32 has twice the lanes of float64, and shorter polynomials. Self-contained:
 numba and numpy only, no allocation, the same source for every host.
 """
@@ -20,23 +20,21 @@ _inlined = njit(forceinline=True, fastmath={"contract"})
 # Constants of a dtype, as numbers of that dtype.
 #
 # to_whole is 1.5 * 2^m with m bits of mantissa: added to a number, it leaves the nearest whole one in the lowest bits.
-# ln2_high has so few digits that whole multiples of it are exact; with ln2_low, it is ln 2. exp is infinite from
-# exponent_limit on, tanh is 1 from half of tangent_limit on, and erf is 1 from error_limit on. least_normal is the
+# ln2_high has so few digits that whole multiples of it are exact; with ln2_low, it is ln 2. Beyond exponent_limit, exp
+# is infinite or 0; beyond half of tangent_limit, tanh is 1 or -1, and so is erf beyond error_limit. least_normal is the
 # least number that is not subnormal; scale, 2^scale_bits, makes those numbers normal.
 #
-# The others are coefficients of polynomials, from the lowest on: exponential of (exp(r) - 1 - r) / r^2 by r, for
-# |r| <= ln(2) / 2; logarithm of (2 atanh(s) / s - 2) / s^2 by s^2, for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1); error of
-# erf(x) / x - 1 by x^2, for |x| <= 1; error_tail of (1 - erf(x)) exp(x^2) / t by t = 1 / (x + error_shift), for
-# 1 <= x <= error_limit.
+# Coefficients of polynomials, from the lowest on: exponential of (exp(r) - 1 - r) / r^2 by r, for |r| <= ln(2) / 2;
+# logarithm of (2 atanh(s) / s - 2) / s^2 by s^2, for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1); error of erf(x) / x - 1 by
+# x^2, for |x| <= 1; error_tail of (1 - erf(x)) exp(x^2) / t by t = 1 / (x + error_shift), for 1 <= x <= error_limit.
+#
+# Whole numbers: the bits of the mantissa, what is added to exponents, and the bits of to_whole and sqrt(1/2).
 _Constants = namedtuple(
     "_Constants",
     "zero half one two infinity nan to_whole log2_e ln2_high ln2_low exponent_limit tangent_limit error_limit "
-    "least_normal scale scale_bits exponential logarithm error error_shift error_tail",
+    "least_normal scale scale_bits exponential logarithm error error_shift error_tail "
+    "mantissa_bits bias bits_of_to_whole bits_of_root",
 )
-
-# The layout of a dtype: bits of the mantissa, and what is added to exponents; and the bits of two numbers, to_whole and
-# sqrt(1/2).
-_Bits = namedtuple("_Bits", "mantissa bias to_whole root_of_half")
 
 # Coefficients are of minimax polynomials, computed by Remez's algorithm.
 _DOUBLE = _Constants(
@@ -76,6 +74,10 @@ _DOUBLE = _Constants(
         *(-33.110298247030634, 135.7840262053447, -452.0545196410266, 898.5291022115169, -1046.9059023473685),
         *(677.3030122604363, -190.59587532027712),
     ),
+    mantissa_bits=52,
+    bias=1023,
+    bits_of_to_whole=int(np.float64(1.5 * 2**52).view(np.int64)),
+    bits_of_root=int(np.float64(math.sqrt(0.5)).view(np.int64)),
 )
 _SINGLE = _Constants(
     zero=np.float32(0),
@@ -99,16 +101,11 @@ _SINGLE = _Constants(
     error=tuple(map(np.float32, (0.12837913, -0.37612356, 0.11280412, -0.026717706, 0.004924788, -0.000566015))),
     error_shift=np.float32(1),
     error_tail=tuple(map(np.float32, (0.56585664, 0.53185715, 0.51832749, -1.0991331, 0.49906733))),
+    mantissa_bits=23,
+    bias=127,
+    bits_of_to_whole=int(np.float32(1.5 * 2**23).view(np.int32)),
+    bits_of_root=int(np.float32(math.sqrt(0.5)).view(np.int32)),
 )
-
-
-def _bits(constants, word):
-    dtype = type(constants.one)
-    to_whole, root = (int(dtype(number).view(word)) for number in (constants.to_whole, math.sqrt(0.5)))
-    return _Bits(np.finfo(dtype).nmant, 1 - int(np.finfo(dtype).minexp), to_whole, root)
-
-
-_BITS_OF_DOUBLE, _BITS_OF_SINGLE = _bits(_DOUBLE, np.int64), _bits(_SINGLE, np.int32)
 
 
 def _constants_of(x):
@@ -119,16 +116,6 @@ def _constants_of(x):
 def _constants_of_dtype(x):
     constants = _SINGLE if x == types.float32 else _DOUBLE
     return lambda x: constants
-
-
-def _layout_of(x):
-    """Return the layout of the dtype of x; numba compiles `_layout_of_dtype` instead."""
-
-
-@overload(_layout_of)
-def _layout_of_dtype(x):
-    layout = _BITS_OF_SINGLE if x == types.float32 else _BITS_OF_DOUBLE
-    return lambda x: layout
 
 
 @_inlined
@@ -165,13 +152,13 @@ def hyperbolic_tangent(x):
 @_inlined
 def logarithm(x):
     """Return log(x); -inf of 0, and NaN of less."""
-    c, layout = _constants_of(x), _layout_of(x)
+    c = _constants_of(x)
     is_subnormal = x < c.least_normal
     bits = _bits_of(_select(is_subnormal, x * c.scale, x))
     # The number is 2^k m with sqrt(1/2) <= m < sqrt(2).
-    k = (bits - layout.root_of_half) >> layout.mantissa
-    g = _number_of(bits - (k << layout.mantissa), x) - c.one
-    exponent = _number_of(k + layout.to_whole, x) - c.to_whole
+    k = (bits - c.bits_of_root) >> c.mantissa_bits
+    g = _number_of(bits - (k << c.mantissa_bits), x) - c.one
+    exponent = _number_of(k + c.bits_of_to_whole, x) - c.to_whole
     exponent = _select(is_subnormal, exponent - c.scale_bits, exponent)
     s = g / (c.two + g)
     z = s * s
@@ -241,8 +228,8 @@ def _nearest_whole(x):
 @njit
 def _power_of_two(k):
     """Return 2^k, a normal number, for a whole number k."""
-    c, layout = _constants_of(k), _layout_of(k)
-    return _number_of((_bits_of(k + c.to_whole) - layout.to_whole + layout.bias) << layout.mantissa, k)
+    c = _constants_of(k)
+    return _number_of((_bits_of(k + c.to_whole) - c.bits_of_to_whole + c.bias) << c.mantissa_bits, k)
 
 
 @intrinsic

@@ -81,3 +81,23 @@ def test_fills_that_differ_between_rows(connection: Connection, value: str) -> N
     assert connection.execute(check.format("x")).fetchone() == (0,)
     fill = "CASE WHEN i = 4005 THEN 0.0::DOUBLE ELSE x END"
     expect_error(connection, check.format(fill), "W turned NaN or infinite")
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+@pytest.mark.parametrize("distance", [0, 1, 2])
+def test_arrays_of_equal_size(connection: Connection, size: int, distance: int) -> None:
+    """Arrays that are the same, adjacent, or parts of longer ones."""
+    long = "list_value(" + ", ".join(f"i * {distance > 0:d} + {k}" for k in range(size * max(distance, 1))) + ")"
+    part = f"({long}::DOUBLE[])[1:{size}]"
+    query = f"SELECT i, tensor_map('2 * u', {part}) FROM range({ROWS}) AS t (i) ORDER BY i"
+    for i, result in connection.execute(query).fetchall():
+        assert result == [2.0 * (i * (distance > 0) + k) for k in range(size)]
+
+
+@pytest.mark.parametrize("fill", ["[0, 0]", "[i, 1]"])
+def test_checked_complex_numbers(connection: Connection, fill: str) -> None:
+    check = "SELECT count(*) FROM range(5000) AS t (i) WHERE tensor_complex_finite('W', {0}, {1}) IS DISTINCT FROM {0}"
+    fill = f"{fill}::DOUBLE[]"
+    assert connection.execute(check.format("[i, 1]::DOUBLE[]", fill)).fetchone() == (0,)
+    infinite = "[i, CASE WHEN i = 4000 THEN 'inf'::DOUBLE ELSE 1 END, i, 1]"
+    expect_error(connection, check.format(infinite, fill), "W turned NaN or infinite")

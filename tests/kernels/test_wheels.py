@@ -17,15 +17,15 @@ BUILT = [name for name in PLATFORMS if (LIBRARIES / name).is_dir()]
 
 # Functions of C, and further ones of each system.
 C = set(
-    """atan2 calloc cos exp free getenv hypot log log1p logf malloc memcmp memcpy memmove memset pow powf sin sinh
-    strcmp strtod tan tanh tanhf""".split()  # noqa: SIM905
+    """acos acosf asin asinf asinh atan atan2 atanf calloc cos cosf cosh coshf exp free getenv hypot log log1p malloc
+    memcmp memcpy memmove memset pow powf sin sinf sinh sinhf strcmp strtod tan tanf""".split()  # noqa: SIM905
 )
 POSIX = {
     *("getentropy", "sysconf", "pthread_create", "pthread_join", "pthread_mutex_lock", "pthread_mutex_unlock"),
 }
 OWN = {
-    "linux": POSIX | {"madvise", "sincos"},
-    "darwin": POSIX | {"__bzero", "__sincos_stret", "bzero", "dyld_stub_binder", "memset_pattern16"},
+    "linux": POSIX | {"madvise", "sincos", "sincosf"},
+    "darwin": POSIX | {"__bzero", "__sincos_stret", "__sincosf_stret", "bzero", "dyld_stub_binder", "memset_pattern16"},
     "win32": {
         *("AcquireSRWLockExclusive", "GetPhysicallyInstalledSystemMemory", "ReleaseSRWLockExclusive"),
         *("CloseHandle", "CreateThread", "SystemFunction036", "WaitForSingleObject"),

@@ -11,9 +11,10 @@ A kernel consists of functions of addresses (int64): of a *row* (see descriptors
     part_size(row, part, parts, scratch) -> elements of one part of the result; functions that return TENSORS only
 
 `size` is the number of elements of the result, `part` one of `parts` parts of it, which follow each other in memory.
-`steps` has, for every argument, the distance in elements from one row's array to the next; all rows of a batch of an
-aggregate belong to one state. `background` is the address of an element of the state before the first row, `shape` that
-of the shape of its rows (see descriptors.py); both are 0 in hosts that store neither.
+`steps` has the distance in elements from one row's array to the next, for every argument but texts and extents, which
+all rows share; all rows of a batch of an aggregate belong to one state. `background` is the address of an element of
+the state before the first row, `shape` that of the shape of its rows (see descriptors.py); both are 0 in hosts that
+store neither.
 """
 
 from collections.abc import Callable

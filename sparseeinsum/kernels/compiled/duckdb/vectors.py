@@ -197,7 +197,7 @@ def prepare_batch(descriptor, work, rows):
     """Whether two rows or more can be one batch.
 
     They have no NULL, arrays of equal sizes at constant distances, and equal texts and extents. It writes the first row
-    and the distances, in elements, to the work memory.
+    and the distances of arrays and numbers, in elements, to the work memory.
     """
     if read_row(descriptor, work, 0, work + 8 * FIRST_ROW) != 0:
         return False
@@ -209,40 +209,28 @@ def prepare_batch(descriptor, work, rows):
 
 @njit
 def _is_in_batch(descriptor, work, index, rows):
-    """Whether argument `index`, which is NULL in no row, lets the rows be one batch; its distance is written."""
+    """Whether argument `index`, which is NULL in no row, lets the rows be one batch; writes the distance of arrays."""
     kind, item_bytes = descriptor[d.HEADER + 2 * index], descriptor[d.HEADER + 2 * index + 1]
     steps = array_at(work + 8 * STEPS, d.MAX_ARGUMENTS, word)
     if kind == d.VALUE:
         steps[index] = 1
         return True
-    if kind == d.TEXT or kind == d.EXTENTS:
-        return _repeats_one(descriptor, work, index, rows)
     first, target = array_at(work + 8 * (FIRST_ROW + 2 * index), 2, word), work + 8 * (ROW + 2 * index)
-    argument = array_at(target, 2, word)
-    for row in range(1, rows):
-        if _read_argument(descriptor, work, index, row, target) != 0:
-            return False
-        if row == 1:
-            steps[index] = (argument[0] - first[0]) // item_bytes
-        distance = row * steps[index] * item_bytes
-        if argument[1] != first[1] or steps[index] < 0 or argument[0] != first[0] + distance:
-            return False
-    return True
-
-
-@njit
-def _repeats_one(descriptor, work, index, rows):
-    """Whether argument `index`, a text or extents, is the same in all rows."""
-    first, target = array_at(work + 8 * (FIRST_ROW + 2 * index), 2, word), work + 8 * (ROW + 2 * index)
-    argument, item_bytes = array_at(target, 2, word), descriptor[d.HEADER + 2 * index + 1]
-    entries = array_at(value_address(work, index, 0, 16), 2 * rows, word)
+    argument, entries = array_at(target, 2, word), array_at(value_address(work, index, 0, 16), 2 * rows, word)
+    is_shared = kind == d.TEXT or kind == d.EXTENTS
     for row in range(1, rows):
         # DuckDB repeats the entry of a constant, which need not be read again.
-        if entries[2 * row] == entries[0] and entries[2 * row + 1] == entries[1]:
+        if is_shared and entries[2 * row] == entries[0] and entries[2 * row + 1] == entries[1]:
             continue
         if _read_argument(descriptor, work, index, row, target) != 0 or argument[1] != first[1]:
             return False
-        if argument[0] != first[0] and not _same_bytes(first[0], argument[0], first[1] * item_bytes):
+        if is_shared:
+            if argument[0] != first[0] and not _same_bytes(first[0], argument[0], first[1] * item_bytes):
+                return False
+            continue
+        if row == 1:
+            steps[index] = (argument[0] - first[0]) // item_bytes
+        if steps[index] < 0 or argument[0] != first[0] + row * steps[index] * item_bytes:
             return False
     return True
 
