@@ -202,10 +202,10 @@ class CostModel:
         stored_so = [name in self.of_numbers or name in self.in_lists for name in names]
         sparse = [is_sparse(self.statistics[name].entries, self.graph.tensors[name].size) for name in names]
         candidates = [index for index in range(len(names)) if stored_so[index] or sparse[index]]
-        threads, operators = self.memory.threads if self.has_handles else 1, self._operators_of_array
+        engine = self.memory, self.has_handles, self._operators_of_array, self.constants
         for product in sparse_matmuls(decomposed, self.graph, evaluation, candidates):
             name = names[product.index]
-            cost = sparse_matmul_cost(product, evaluation, self.footprints, threads, operators, self.constants)
+            cost = sparse_matmul_cost(product, evaluation, self.footprints, *engine)
             before, after = (read.operands[product.index] for read in (product.decomposed, decomposed))
             made_dense = self.repartitions.seconds(name, before, after, 1)
             if not stored_so[product.index]:  # what computes it can make an array of it
@@ -355,7 +355,7 @@ class CostModel:
         is_matrix_product = kernel.is_matrix_product(decomposed)
         operations = kernel.operations * math.prod(map(mean_extent, decomposed.choice, kernel.bounds))
         if not (self.has_handles or decomposed.promoted):
-            operations /= threads_of_call(operations, is_matrix_product, self.memory)
+            operations /= threads_of_call(operations, is_matrix_product, self.memory, self.has_handles)
         return ContractionSizes(
             joined=joined * skew_factor(decomposed, absence.join, skew) if skew else joined,
             matched=sum([operand.tuples for operand in operands]) if has_shared_keys else 0.0,

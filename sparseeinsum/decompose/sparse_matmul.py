@@ -6,11 +6,13 @@ The sparse operand is read as numbers, and ordered by row in memory, so that it 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from sparseeinsum.decompose.call_threads import threads_of_call
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS, RowOrder, count_indices, semiring_of
 from sparseeinsum.decompose.cost import NO_WORK, CostConstants, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
 from sparseeinsum.decompose.footprints import Footprints
 from sparseeinsum.decompose.indexed_access import needs_no_conversion
+from sparseeinsum.decompose.memory_footprint import RunMemory
 from sparseeinsum.decompose.vertex_costs import VertexCost
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
@@ -18,8 +20,8 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 
 _TUPLES_PER_ROW = 0.05  # that take as long as to begin a row
 _OPERATIONS = 0.6  # relative to those that add to states in a hash table, as for groups that are computed at once
-# An array of so many bytes takes twice as long to write, on one thread, as its bytes, since it leaves the cache and its
-# pages are cleared; all others wait for that thread if it is much larger (measured: rows of 16 to 256 elements).
+# An array of so many bytes takes twice as long to write as its bytes, since it leaves the cache and its pages are
+# cleared; threads wait for the one that writes it if it is much larger (measured: rows of 16 to 256 elements).
 _CACHED_BYTES = 8 << 20
 
 
@@ -94,17 +96,19 @@ def sparse_matmul_cost(
     product: SparseMatmul,
     evaluation: Evaluation,
     footprints: Footprints,
-    threads: int,
+    memory: RunMemory,
+    shares_rows: bool,
     operators: float,
     constants: CostConstants,
 ) -> VertexCost:
-    """The cost of a product, on one thread.
+    """The cost of a product, which one call computes.
 
     Args:
         product: The product.
         evaluation: The exact evaluation of its EinSum.
         footprints: The sizes of what is kept in memory.
-        threads: The threads among which other work is shared.
+        memory: The memory limit of a run, with its threads.
+        shares_rows: Whether the engine has threads that share rows, of which all constants are.
         operators: The operators that an EinSum over single arrays takes as long as.
         constants: The cost constants.
     """
@@ -116,13 +120,16 @@ def sparse_matmul_cost(
     (sizes,) = footprints.compressed(product.decomposed, cost)
     graph = footprints.graph
     read, written = (graph.tensors[name].size for name in (einsum.operands[1 - index].tensor, einsum.output.tensor))
-    moved: float = (written + product.permuted_elements(read, written)) * ITEM_BYTES[evaluation.computed_in]
-    moved *= min(1 + moved / _CACHED_BYTES, 1 + threads)
     products = sizes.entries * count_indices(product.inside, einsum, graph)
+    threads = threads_of_call(products, False, memory, shares_rows)
+    waiting = (memory.threads if shares_rows else 1) / threads  # how many times as long as constants say
+    moved: float = (written + product.permuted_elements(read, written)) * ITEM_BYTES[evaluation.computed_in]
+    if shares_rows:  # a process writes rows, too, on one thread
+        moved *= min(1 + moved / _CACHED_BYTES, 1 + waiting)
     work = Work(
         1 + sizes.rows * _TUPLES_PER_ROW,
         moved,
-        kernel_operations=2 * products * _OPERATIONS * threads,
+        kernel_operations=2 * products * _OPERATIONS * waiting,
         operators=operators,
     )
     join = work + sizes.ordering(0.0, 1.0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from cost_models import CONSTANTS, DISTRIBUTED, EMBEDDED, OPERANDS, PRODUCT, model_of, promoting
 
+from sparseeinsum.decompose import call_threads
 from sparseeinsum.decompose.cost import (
     Accounting,
     ContractionSizes,
@@ -15,6 +16,7 @@ from sparseeinsum.decompose.cost import (
 )
 from sparseeinsum.decompose.memory_footprint import UNLIMITED
 from sparseeinsum.decompose.model import CostModel
+from sparseeinsum.kernels.compiled import threads as kernel_threads
 from sparseeinsum.semantics.exactness import Absence, JoinKind
 from sparseeinsum.statistics.estimate import Statistics, dense_statistics
 
@@ -354,6 +356,10 @@ class TestRowByRow:
         seconds = 2 * 1000**3 * CONSTANTS.matrix_seconds_per_operation
         alone, together = (self.seconds(1000, False, "", threads=number) for number in (1, threads))
         assert alone - together == pytest.approx(seconds - seconds / expected)
+
+    def test_prices_count_threads_as_kernels_take_them(self) -> None:
+        assert call_threads._OPERATIONS_OF_THREAD == kernel_threads._LEAST_SLICE
+        assert call_threads._OPERATIONS_OF_ELEMENT == 2 * kernel_threads._PRODUCTS_OF_ELEMENT
 
     def test_rows_and_small_arrays_are_computed_on_one_thread(self) -> None:
         for bound, promoted in ((1000, "i"), (100, "")):

@@ -1,6 +1,7 @@
 """Sparse operands times arrays in one array give numpy's results, and are chosen where they are small."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,30 @@ def test_chosen_where_it_pays(db: se.Database) -> None:
         result = db.run(plan, progress=False)["Z"].to_numpy()
         np.testing.assert_allclose(result, a @ np.maximum(np.asarray(a @ x), 0), rtol=1e-12)
     assert multiplied(db.plan(text, indexes=False)) == {}
+
+
+@duckdb_alone
+@pytest.mark.parametrize(("columns", "waiting"), [(1, lambda threads: threads), (256, lambda threads: 1)])
+def test_threads_wait_for_a_small_product(db: se.Database, columns: int, waiting: Callable[[int], int]) -> None:
+    """A large one is computed on all of them."""
+    db.tensor("A", scipy.sparse.random_array((2_000, 2_000), density=0.005, rng=np.random.default_rng(0)))
+    db.tensor("H", np.ones((2_000, columns)))
+    for threads in (1, 2, 8):
+        db.connection.execute(f"SET threads = {threads}")
+        (step,) = db.plan(PRODUCT, pin={"T": ()}, layout="any").data.decomposed.steps
+        assert step.cost.is_sparse_matmul
+        assert step.cost.join.kernel_operations == pytest.approx(2 * 20_000 * columns * 0.6 * waiting(threads))
+
+
+@pytest.mark.engines("postgresql", reason="its processes")
+def test_a_call_has_two_threads_at_most(db: se.Database) -> None:
+    db.tensor("A", scipy.sparse.random_array((2_000, 2_000), density=0.005, rng=np.random.default_rng(0)))
+    db.tensor("H", np.ones((2_000, 256)))
+    for workers, expected in ((0, 1), (1, 2), (7, 2)):
+        db.connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
+        (step,) = db.plan(PRODUCT, pin={"T": ()}, layout="any").data.decomposed.steps
+        assert step.cost.is_sparse_matmul
+        assert step.cost.join.kernel_operations == pytest.approx(2 * 20_000 * 256 * 0.6 / expected)
 
 
 @duckdb_alone
