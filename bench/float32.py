@@ -1,83 +1,83 @@
-"""Runs in float32 beside the same runs in float64, on DuckDB or PostgreSQL.
+"""Functions of dense numbers, and the workloads of bench.peers, in float32 beside float64, on DuckDB or PostgreSQL.
 
-    python -m bench.float32 [--url postgresql://...] [--repeat 7]
+    python -m bench.float32 --size small --only functions SpMM dense
+    python -m bench.float32 --url postgresql://user@host/database
 
-Plans return numpy arrays. The ratio is to float64.
+Compute only: tensors are loaded and programs planned before. A run ends with an array of numpy or an Arrow table. The
+ratio is to float64.
 """
 
 import argparse
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
 import sparseeinsum as se
-from bench.timing import Figure, race, report
+from bench.datasets import add_data_folder
+from bench.engine_ratios import plan
+from bench.list_layouts import run
+from bench.peers.workloads import Data, Workload, makers
+from bench.timing import CONSOLE, Figure, race, report
 
 _DTYPES = ("float64", "float32")
-_ATTENTION = """
-P[h, q, t] = softmax[t](sum(Q[h, q, d] * K[h, t, d]) / 8)
-Y[h, q, d] = sum(P[h, q, t] * V[h, t, d])
-"""
-_FUNCTIONS = (
-    "Y[i, j] = tanh(exp(-abs(X[i, j])) * X[i, j] + sqrt(abs(X[i, j]) + 1) * sin(X[i, j])"
-    " - cos(X[i, j]) * log(abs(X[i, j]) + 2)) / (1 + X[i, j] * X[i, j])"
-)
-
-Data = Mapping[str, Any]
+_ROWS = {"tiny": 10, "small": 1_000, "full": 10_000}
+_COLUMNS = 1_000
+_FUNCTIONS = {
+    **{name: f"Y[i, j] = {name}(X[i, j])" for name in ("exp", "log", "tanh", "erf", "sin")},
+    "nine functions": "Y[i, j] = tanh(exp(-abs(X[i, j])) * X[i, j] + sqrt(abs(X[i, j]) + 1) * sin(X[i, j])"
+    " - cos(X[i, j]) * log(abs(X[i, j]) + 2)) / (1 + X[i, j] * X[i, j])",
+}
 
 
-def workloads() -> Iterator[tuple[str, str, Data]]:
-    """Names, programs and their data, of normal numbers in float64."""
-    rng = np.random.default_rng(0)
-
-    def dense(*shape: int) -> NDArray[np.float64]:
-        return rng.standard_normal(shape)
-
-    matrix = dense(10_000, 1_000)
-    for function in ("exp", "tanh", "erf", "sin"):
-        yield f"{function} of 10,000,000 numbers", f"Y[i, j] = {function}(X[i, j])", {"X": matrix}
-    yield "twelve functions of 10,000,000 numbers", _FUNCTIONS, {"X": matrix}
-    yield "dense 2,000³", "Y[i, k] = sum(A[i, j] * B[j, k])", {"A": dense(2000, 2000), "B": dense(2000, 2000)}
-    batches = {"A": dense(64, 256, 256), "B": dense(64, 256, 256)}
-    yield "dense 64 x 256³", "Y[b, i, k] = sum(A[b, i, j] * B[b, j, k])", batches
-    yield "dense attention, 4 heads", _ATTENTION, {name: dense(4, 1024, 64) for name in "QKV"}
-    sparse = sp.random_array((13_752, 13_752), density=500_000 / 13_752**2, format="csr", rng=rng)
-    yield "SpMM, 500,000 entries, 767 wide", "Y[i, k] = sum(S[i, j] * X[j, k])", {"S": sparse, "X": dense(13_752, 767)}
+def functions(size: str) -> Iterator[Callable[[], Workload]]:
+    """Functions that make workloads of functions of dense matrices."""
+    shape = (_ROWS[size], _COLUMNS)
+    matrix = np.random.default_rng(0).uniform(0.1, 2, shape)
+    for name, program in _FUNCTIONS.items():
+        text = f"{name} of {matrix.size:,} numbers"
+        yield partial(Workload, "functions", text, program, None, {"X": matrix}, shape, "dense")
 
 
-def runner(database: se.Database, text: str, data: Data, dtype: str) -> Callable[[], object]:
-    """A run in a dtype, which returns a numpy array; its tensors have the names of `data` and the dtype."""
-    for name, values in data.items():
-        database.tensor(f"{name}_{dtype}", values.astype(dtype))
-        text = re.sub(rf"\b{name}\[", f"{name}_{dtype}[", text)
-    plan = database.plan(text, layout="any")
-    return lambda: database.run(plan, replan=False, progress=False)["Y"].to_numpy(copy=False)
+def in_dtype(workload: Workload, dtype: str) -> Workload:
+    """The workload with its floating-point inputs in a dtype."""
+    inputs = {
+        name: cast("Data", data.astype(dtype)) if data.dtype == np.float64 else data
+        for name, data in workload.inputs.items()
+    }
+    return replace(workload, inputs=inputs)
 
 
-def measure(url: str | None, repeat: int) -> list[Figure]:
+def measure(workload: Workload, url: str | None, repeat: int) -> list[Figure]:
     """Medians of both dtypes in turns."""
-    figures = []
-    for name, text, data in workloads():
-        with se.connect(url) as database:
-            runs = {dtype: runner(database, text, data, dtype) for dtype in _DTYPES}
-            figures += race(name, runs, dict.fromkeys(_DTYPES, repeat), "float64")
-    return figures
+    with se.connect(url) as database:
+        runs = {
+            dtype: partial(run, database, workload, plan(database, in_dtype(workload, dtype), dtype))
+            for dtype in _DTYPES
+        }
+        return race(workload.name, runs, dict.fromkeys(_DTYPES, repeat), _DTYPES[0], 0)
 
 
 def main() -> None:
     """Print medians and ratios, and write them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", help="a PostgreSQL database; DuckDB in memory without it")
-    parser.add_argument("--repeat", type=int, default=7)
+    add_data_folder(parser)
+    parser.add_argument("--url", help="PostgreSQL database that has the extension; DuckDB in memory without it")
+    parser.add_argument("--size", choices=_ROWS, default="small", help="of the workloads")
+    parser.add_argument("--only", nargs="*", metavar="KIND", help="kinds of workloads, as in SpMM; by default all")
+    parser.add_argument("--repeat", type=int, default=5, help="runs of each; the median counts")
     parser.add_argument("--output", type=Path, default=Path("bench/results"), help="folder of the figures, as JSON")
     chosen = parser.parse_args()
-    title = "float32 beside float64"
-    report(title, measure(chosen.url, chosen.repeat), "float64", chosen.output / "float32.json")
+    figures: list[Figure] = []
+    for make in (*functions(chosen.size), *makers(chosen.size, chosen.data)):
+        workload = make()
+        if not chosen.only or workload.kind in chosen.only:
+            CONSOLE.print(workload.name)
+            figures += measure(workload, chosen.url, chosen.repeat)
+    report("float32 beside float64", figures, _DTYPES[0], chosen.output / "float32.json")
 
 
 if __name__ == "__main__":
