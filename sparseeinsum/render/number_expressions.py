@@ -3,8 +3,8 @@
 They are plain SQL where that is proven equal to numpy (tests/render/test_engine_arithmetic.py): comparisons; for floats
 ABS, MAX, MIN with a test for NaN, and + - *, division by a number other than 0, SUM and PRODUCT where the engine
 computes on with infinities and does not raise errors; for int64 + - *, MAX, MIN, and SUM, where the engine raises an
-error on overflow. Everything else calls the functions of udfs/functions.toml, as do relu, max and min of other
-functions where an engine computes many rows at once.
+error on overflow. Everything else calls the functions of udfs/functions.toml, as do relu, max and min of a function of
+one operand where an engine computes many rows at once.
 """
 
 import math
@@ -19,7 +19,7 @@ from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.expressions import Call, Operand, Scalar, U
 from sparseeinsum.operators.ranges import Range, exact_range, finite_range
 from sparseeinsum.render.calls import call, constant, first_element, in_parentheses, integers, text
-from sparseeinsum.render.conditions import ScalarWriter, comparison_expression
+from sparseeinsum.render.conditions import ScalarWriter, comparison_expression, extreme_of_many_rows
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.plain_sql.plain_numbers import PlainNumbers
 from sparseeinsum.statistics.columns import number_type
@@ -68,7 +68,7 @@ def _own_expression(join: Scalar, values: Sequence[exp.Expr], dtype: str, dialec
             return exp.Neg(this=in_parentheses(write(argument)))
         case Call("abs", (argument,)) if dtype != "int64":  # the engine raises an error for the least int64
             return exp.Abs(this=write(argument))
-        case _ if (compared := _compared(join, write, dtype, dialect)) is not None:
+        case _ if (compared := _plain_function(join, write, dtype, dialect)) is not None:
             return compared
         case Call(name, arguments) if name in _BY_FUNCTION and len(operands_of(join)) > 1:
             return call(f"tensor_{name}", *map(write, arguments))
@@ -80,14 +80,13 @@ def _is_constant(expression: Scalar) -> bool:
     return not operands_of(expression)
 
 
-def _compared(join: Scalar, write: ScalarWriter, dtype: str, dialect: Dialect) -> exp.Expr | None:
-    """The SQL of a comparison; None where a kernel of one number is faster, as over many rows it is than GREATEST."""
+def _plain_function(join: Scalar, write: ScalarWriter, dtype: str, dialect: Dialect) -> exp.Expr | None:
+    """The SQL of a function that compares numbers; None where a kernel is faster, or gives numpy's results alone."""
     match join:
-        case Call("relu" | "max" | "min", arguments) if dialect.vector_rows > 1:
-            has_parts = not all(isinstance(argument, Operand) or _is_constant(argument) for argument in arguments)
-            if has_parts and (len(arguments) == 1 or len(operands_of(join)) == 1):
-                return None
-    return comparison_expression(join, write, dtype)
+        case Call("relu" | "max" | "min") if dialect.vector_rows > 1:
+            return extreme_of_many_rows(join, write, dtype)
+        case _:
+            return comparison_expression(join, write, dtype)
 
 
 def _constant(expression: Scalar) -> Number:
