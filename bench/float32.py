@@ -1,10 +1,10 @@
 """Functions of dense numbers, and the workloads of bench.peers, in float32 beside float64, on DuckDB or PostgreSQL.
 
-    python -m bench.float32 --size small --only functions SpMM dense
+    python -m bench.float32 --size full --only functions SpMM 'dense attention'
     python -m bench.float32 --url postgresql://user@host/database
 
-Compute only: tensors are loaded and programs planned before. A run ends with an array of numpy or an Arrow table. The
-ratio is to float64.
+Compute only: tensors are loaded and programs planned before. A run ends with an array of numpy or an Arrow table; the
+arrays of both dtypes are compared. The ratio is to float64.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 import sparseeinsum as se
 from bench.datasets import add_data_folder
@@ -58,6 +59,9 @@ def measure(workload: Workload, url: str | None, repeat: int) -> list[Figure]:
             dtype: partial(run, database, workload, plan(database, in_dtype(workload, dtype), dtype))
             for dtype in _DTYPES
         }
+        if workload.form == "dense":
+            wide, narrow = (cast("NDArray[np.floating]", compute()) for compute in runs.values())
+            np.testing.assert_allclose(narrow, wide, rtol=1e-3, atol=1e-4 * np.abs(wide).max())
         return race(workload.name, runs, dict.fromkeys(_DTYPES, repeat), _DTYPES[0], 0)
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sparseeinsum.decompose.call_threads import threads_of_call
+from sparseeinsum.decompose.call_threads import elements_of_call, threads_of_call
 from sparseeinsum.decompose.choice import Choice, is_single_array, reference_tiles
 from sparseeinsum.decompose.compressed_access import (
     expanding,
@@ -202,7 +202,7 @@ class CostModel:
         stored_so = [name in self.of_numbers or name in self.in_lists for name in names]
         sparse = [is_sparse(self.statistics[name].entries, self.graph.tensors[name].size) for name in names]
         candidates = [index for index in range(len(names)) if stored_so[index] or sparse[index]]
-        engine = self.memory, self.has_handles, self._operators_of_array, self.constants
+        engine = self.memory, not self.has_handles, self._operators_of_array, self.constants
         for product in sparse_matmuls(decomposed, self.graph, evaluation, candidates):
             name = names[product.index]
             cost = sparse_matmul_cost(product, evaluation, self.footprints, *engine)
@@ -355,7 +355,10 @@ class CostModel:
         is_matrix_product = kernel.is_matrix_product(decomposed)
         operations = kernel.operations * math.prod(map(mean_extent, decomposed.choice, kernel.bounds))
         if not (self.has_handles or decomposed.promoted):
-            operations /= threads_of_call(operations, is_matrix_product, self.memory, self.has_handles)
+            read = zip(einsum.operands, decomposed.operands, strict=True)
+            arrays = [result, *(self.sizes.of(operand.tensor, tiles) for operand, tiles in read)]
+            elements = elements_of_call(max([array.elements for array in arrays]), operations, is_matrix_product)
+            operations /= threads_of_call(elements, self.memory, has_processes=True)
         return ContractionSizes(
             joined=joined * skew_factor(decomposed, absence.join, skew) if skew else joined,
             matched=sum([operand.tuples for operand in operands]) if has_shared_keys else 0.0,

@@ -21,7 +21,7 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 _TUPLES_PER_ROW = 0.05  # that take as long as to begin a row
 _OPERATIONS = 0.6  # relative to those that add to states in a hash table, as for groups that are computed at once
 # An array of so many bytes takes twice as long to write as its bytes, since it leaves the cache and its pages are
-# cleared; threads wait for the one that writes it if it is much larger (measured: rows of 16 to 256 elements).
+# cleared; much larger ones take longer if other threads wait for the call (measured: rows of 16 to 256 elements).
 _CACHED_BYTES = 8 << 20
 
 
@@ -97,7 +97,7 @@ def sparse_matmul_cost(
     evaluation: Evaluation,
     footprints: Footprints,
     memory: RunMemory,
-    shares_rows: bool,
+    has_processes: bool,
     operators: float,
     constants: CostConstants,
 ) -> VertexCost:
@@ -108,7 +108,7 @@ def sparse_matmul_cost(
         evaluation: The exact evaluation of its EinSum.
         footprints: The sizes of what is kept in memory.
         memory: The memory limit of a run, with its threads.
-        shares_rows: Whether the engine has threads that share rows, of which all constants are.
+        has_processes: Whether these are processes; constants are of one process, but of all threads.
         operators: The operators that an EinSum over single arrays takes as long as.
         constants: The cost constants.
     """
@@ -120,16 +120,15 @@ def sparse_matmul_cost(
     (sizes,) = footprints.compressed(product.decomposed, cost)
     graph = footprints.graph
     read, written = (graph.tensors[name].size for name in (einsum.operands[1 - index].tensor, einsum.output.tensor))
-    products = sizes.entries * count_indices(product.inside, einsum, graph)
-    threads = threads_of_call(products, False, memory, shares_rows)
-    waiting = (memory.threads if shares_rows else 1) / threads  # how many times as long as constants say
+    inside = count_indices(product.inside, einsum, graph)
+    threads = threads_of_call(max(sizes.entries, sizes.rows) * inside, memory, has_processes)
+    slowdown = (1 if has_processes else memory.threads) / threads  # of the call, beside what constants say
     moved: float = (written + product.permuted_elements(read, written)) * ITEM_BYTES[evaluation.computed_in]
-    if shares_rows:  # a process writes rows, too, on one thread
-        moved *= min(1 + moved / _CACHED_BYTES, 1 + waiting)
+    moved *= min(1 + moved / _CACHED_BYTES, 1 + max(slowdown, 1))
     work = Work(
         1 + sizes.rows * _TUPLES_PER_ROW,
         moved,
-        kernel_operations=2 * products * _OPERATIONS * waiting,
+        kernel_operations=2 * sizes.entries * inside * _OPERATIONS * slowdown,
         operators=operators,
     )
     join = work + sizes.ordering(0.0, 1.0)

@@ -358,7 +358,7 @@ class TestRowByRow:
         assert alone - together == pytest.approx(seconds - seconds / expected)
 
     def test_prices_count_threads_as_kernels_take_them(self) -> None:
-        assert call_threads._OPERATIONS_OF_THREAD == kernel_threads._LEAST_SLICE
+        assert call_threads._ELEMENTS_OF_THREAD == kernel_threads._LEAST_SLICE
         assert call_threads._OPERATIONS_OF_ELEMENT == 2 * kernel_threads._PRODUCTS_OF_ELEMENT
 
     def test_rows_and_small_arrays_are_computed_on_one_thread(self) -> None:

@@ -226,8 +226,19 @@ def test_threads_wait_for_a_small_product(db: se.Database, columns: int, waiting
         assert step.cost.join.kernel_operations == pytest.approx(2 * 20_000 * columns * 0.6 * waiting(threads))
 
 
+@duckdb_alone
+def test_threads_write_many_rows_of_few_entries(db: se.Database) -> None:
+    """As many threads compute a call as have 2^17 elements: here of rows, of which most are empty."""
+    a = scipy.sparse.random_array((100_000, 2_000), density=1e-5, rng=np.random.default_rng(0))
+    db.tensor("A", a)
+    db.tensor("H", np.ones((2_000, 4)))
+    db.connection.execute("SET threads = 8")
+    (step,) = db.plan(PRODUCT, pin={"T": ()}, layout="any").data.decomposed.steps
+    assert step.cost.join.kernel_operations == pytest.approx(2 * a.nnz * 4 * 0.6 * 8 / 3)
+
+
 @pytest.mark.engines("postgresql", reason="its processes")
-def test_a_call_has_two_threads_at_most(db: se.Database) -> None:
+def test_a_call_is_expected_to_have_two_threads_at_most(db: se.Database) -> None:
     db.tensor("A", scipy.sparse.random_array((2_000, 2_000), density=0.005, rng=np.random.default_rng(0)))
     db.tensor("H", np.ones((2_000, 256)))
     for workers, expected in ((0, 1), (1, 2), (7, 2)):
