@@ -202,10 +202,12 @@ class CostModel:
         stored_so = [name in self.of_numbers or name in self.in_lists for name in names]
         sparse = [is_sparse(self.statistics[name].entries, self.graph.tensors[name].size) for name in names]
         candidates = [index for index in range(len(names)) if stored_so[index] or sparse[index]]
-        engine = self.memory, not self.has_handles, self._operators_of_array, self.constants
+        has_processes, operators = not self.has_handles, self._operators_of_array
         for product in sparse_matmuls(decomposed, self.graph, evaluation, candidates):
             name = names[product.index]
-            cost = sparse_matmul_cost(product, evaluation, self.footprints, *engine)
+            cost = sparse_matmul_cost(
+                product, evaluation, self.footprints, self.memory, has_processes, operators, self.constants
+            )
             before, after = (read.operands[product.index] for read in (product.decomposed, decomposed))
             made_dense = self.repartitions.seconds(name, before, after, 1)
             if not stored_so[product.index]:  # what computes it can make an array of it

@@ -208,6 +208,8 @@ def test_chosen_where_it_pays(db: se.Database) -> None:
         db.tensor("X", x)
         plan = db.plan(text, layout="any")
         assert multiplied(plan) == chosen
+        by_rows = "Y: A is ordered by i in memory, without a hash table of groups"
+        assert (by_rows in plan.explain()) == (chosen == {})
         result = db.run(plan, progress=False)["Z"].to_numpy()
         np.testing.assert_allclose(result, a @ np.maximum(np.asarray(a @ x), 0), rtol=1e-12)
     assert multiplied(db.plan(text, indexes=False)) == {}

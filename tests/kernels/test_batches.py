@@ -86,8 +86,9 @@ def test_fills_that_differ_between_rows(connection: Connection, value: str) -> N
 @pytest.mark.parametrize("size", [0, 1, 3])
 @pytest.mark.parametrize("distance", [0, 1, 2])
 def test_arrays_of_equal_size(connection: Connection, size: int, distance: int) -> None:
-    """Arrays that are the same, adjacent, or parts of longer ones."""
-    long = "list_value(" + ", ".join(f"i * {distance > 0:d} + {k}" for k in range(size * max(distance, 1))) + ")"
+    """One constant array, adjacent ones, or parts of longer ones."""
+    element = "i + {}" if distance > 0 else "{}"
+    long = "list_value(" + ", ".join(element.format(k) for k in range(size * max(distance, 1))) + ")"
     part = f"({long}::DOUBLE[])[1:{size}]"
     query = f"SELECT i, tensor_map('2 * u', {part}) FROM range({ROWS}) AS t (i) ORDER BY i"
     for i, result in connection.execute(query).fetchall():
