@@ -103,6 +103,13 @@ class Stack(_OtherDecomposition):
         decomposition: The decomposition of the result: every tile that of the input, or one that it divides.
     """
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the result is one array: those of the input one after the other, in C order of their keys."""
+        before, tiles = self.input.schema, self.input.schema.decomposition.tiles
+        is_whole = not (self.schema.keys or before.is_scalar or any(tiles[axis] != 1 for axis in self.axes))
+        return is_whole and self.decomposition.array_axes[: len(self.axes)] == self.axes
+
 
 @dataclass(frozen=True, slots=True)
 class AllKeys:

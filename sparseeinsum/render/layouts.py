@@ -356,6 +356,26 @@ def kept_array_source(schema: Schema, handle: exp.Expr) -> SelectSource:
     return SelectSource(_one_row(), schema, {}, handle=handle, computed_value=array)
 
 
+def resident_array_source(schema: Schema, resident: SelectSource) -> SelectSource:
+    """The source of the only array of a resident array, which is read where it is, and not copied."""
+    if resident.handle is not None:
+        return kept_array_source(schema, resident.handle)
+    array = row_of_array(schema, exp.column(HANDLE_COLUMN), integer(0))
+    return SelectSource(resident.table, schema, {}, computed_value=array)
+
+
+def resident_of(relation: Stack) -> Resident:
+    """The resident array that has the elements of a stack without keys, which is not made before if it is in order."""
+    return Resident(relation.input if relation.is_in_order else relation)
+
+
+def is_stacked_in_memory(relation: Stack) -> bool:
+    """Whether a stack is read from a resident array, so that an aggregate need not return it, and nothing copies it."""
+    tensor = relation.schema.tensor
+    has_element = not (is_complex(tensor.dtype) and tensor.fill)  # which the fill is, as tensor_row takes it
+    return relation.is_in_order and has_element and is_written_by_all(relation.schema)
+
+
 def first_row() -> exp.Expr:
     """The table of one row, under the alias FIRST_ROW, of which the sources of several kept arrays read the number."""
     return aliased(_one_row(), FIRST_ROW)

@@ -56,7 +56,10 @@ from sparseeinsum.render.layouts import (
     convert_select,
     densify_from_keys_select,
     densify_select,
+    is_stacked_in_memory,
     is_written_by_all,
+    resident_array_source,
+    resident_of,
     resident_select,
     slice_select,
     stack_select,
@@ -282,6 +285,8 @@ class Renderer:
             case Compress() if (direct := self._without_tuples(relation)) is not None:
                 block = Block(block_name(relation), direct, block_comment(relation), is_aggregated=False)
                 return self._add_block(block, relation.schema, is_joined=False)
+            case Stack() if self.dialect.keeps_residents and is_stacked_in_memory(relation):
+                return resident_array_source(relation.schema, self.source(resident_of(relation)))
             case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert() | OnGrid() | OffGrid():
                 select = self._select(relation)
                 block = Block(block_name(relation), select, block_comment(relation), isinstance(relation, Stack))

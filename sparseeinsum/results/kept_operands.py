@@ -14,7 +14,7 @@ from sparseeinsum.language.tensors import StoredTensor
 from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.plans.plan import ProgramPlan
 from sparseeinsum.render.dialects import Dialect, write_sql
-from sparseeinsum.render.layouts import HANDLE_COLUMN
+from sparseeinsum.render.layouts import HANDLE_COLUMN, resident_of
 from sparseeinsum.render.statements import relation_query
 from sparseeinsum.storage.row_versions import row_versions
 
@@ -135,7 +135,7 @@ def _of_source(relation: Relation, source: StoredTensor) -> Relation:
 
 @lru_cache(maxsize=512)
 def _written_text(operand: Relation, dialect: Dialect) -> str:
-    resident = Resident(operand) if isinstance(operand, Stack) else operand
+    resident = resident_of(operand) if isinstance(operand, Stack) else operand
     return write_sql(relation_query(resident, dialect), dialect)
 
 
