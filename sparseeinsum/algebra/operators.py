@@ -101,14 +101,16 @@ class Stack(_OtherDecomposition):
     Attributes:
         input: The relation whose arrays are put together.
         decomposition: The decomposition of the result: every tile that of the input, or one that it divides.
+        is_resident: Whether the result, one array, is put together in memory and read there.
     """
+
+    is_resident: bool = False
 
     @property
     def is_in_order(self) -> bool:
         """Whether the result is one array: those of the input one after the other, in C order of their keys."""
-        before, tiles = self.input.schema, self.input.schema.decomposition.tiles
-        is_whole = not (self.schema.keys or before.is_scalar or any(tiles[axis] != 1 for axis in self.axes))
-        return is_whole and self.decomposition.array_axes[: len(self.axes)] == self.axes
+        before = self.input.schema
+        return before.decomposition.is_in_order(before.tensor.shape) and not (before.is_scalar or self.schema.keys)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,10 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import Distribution
-from sparseeinsum.decompose.repartitions import Repartition
+from sparseeinsum.decompose.repartitions import LEAST_SHARED_BYTES, Repartition
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.tensors import StoredTensor, count_keys, tuple_bytes
+from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
@@ -141,21 +142,33 @@ class MaterializationPolicy:
         max_bytes: An operand whose tuples are all made present is stored if it is larger.
         fills_rows: Whether kernels compute sums over the entries of rows for all keys, where nearly all have entries.
         resident_bytes: An operand of arrays whose tuples are all made present is put into one array in memory if it is
-            not larger; 0 on engines that keep none.
+            not larger.
+        keeps_in_memory: Whether operands are put into arrays in memory.
     """
 
     shares: bool
     max_bytes: float
     fills_rows: bool
     resident_bytes: float
+    keeps_in_memory: bool
 
     @classmethod
-    def for_model(cls, model: CostModel, has_workers: bool) -> "MaterializationPolicy":
-        """The policy for plans of a cost model, on an engine that may have workers, which share no arrays."""
+    def for_model(cls, model: CostModel, has_workers: bool, indexes: bool) -> "MaterializationPolicy":
+        """The policy for plans of a cost model.
+
+        Args:
+            model: The cost model.
+            has_workers: Whether the engine has workers, which share no arrays.
+            indexes: Whether operands may be in memory while a statement runs.
+        """
         memory = model.memory
-        resident_bytes = min(memory.largest_row_bytes, memory.largest_relation_bytes) if model.has_handles else 0.0
+        resident_bytes = min(memory.largest_row_bytes, memory.largest_relation_bytes)
         return cls(
-            has_workers or memory.covers_process, memory.largest_relation_bytes, model.has_handles, resident_bytes
+            has_workers or memory.covers_process,
+            memory.largest_relation_bytes,
+            model.has_handles,
+            resident_bytes,
+            model.has_handles and indexes,
         )
 
 
@@ -176,11 +189,9 @@ def translate(
     definitions = tuple(_Translation(plan, inputs, evaluations, policy.fills_rows).definitions())
     if policy.shares:
         definitions = _materialize_shared(definitions)
-    if policy.max_bytes == math.inf and not policy.resident_bytes:
+    if policy.max_bytes == math.inf and not policy.keeps_in_memory:
         return definitions
-    return tuple(
-        replace(definition, relation=_place_complete(definition.relation, policy)) for definition in definitions
-    )
+    return tuple(replace(definition, relation=_place_arrays(definition.relation, policy)) for definition in definitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,11 +299,13 @@ def _materialize_shared(definitions: Sequence[ComputedResult]) -> tuple[Computed
     )
 
 
-def _place_complete(contract: Contract, policy: MaterializationPolicy) -> Contract:
+def _place_arrays(contract: Contract, policy: MaterializationPolicy) -> Contract:
     """Decide where operands lie of which every tuple is made present: large ones in tables, arrays in memory."""
 
     def placed(operand: Relation) -> Relation:
         schema = operand.schema
+        if isinstance(operand, Stack):
+            return replace(operand, is_resident=policy.keeps_in_memory and _is_resident_array(operand))
         if not isinstance(operand, Densify) or not schema.keys:
             return operand
         tuples = schema.decomposition.max_tuples(schema.tensor.shape)
@@ -300,9 +313,17 @@ def _place_complete(contract: Contract, policy: MaterializationPolicy) -> Contra
         if size_bytes > policy.max_bytes:
             return Materialized(operand, schema.decomposition.promoted[0], 1)
         has_arrays = not (schema.is_scalar or schema.is_ragged) and schema.tensor.dtype in _RESIDENT_DTYPES
-        return replace(operand, is_resident=has_arrays and _LEAST_RESIDENT_BYTES <= size_bytes <= policy.resident_bytes)
+        fits = policy.keeps_in_memory and _LEAST_RESIDENT_BYTES <= size_bytes <= policy.resident_bytes
+        return replace(operand, is_resident=has_arrays and fits)
 
     return replace(contract, inputs=tuple(map(placed, contract.inputs)))
+
+
+def _is_resident_array(operand: Stack) -> bool:
+    """Whether a stack is one array of its input's arrays that is so large that it is not made by an aggregate."""
+    tensor = operand.schema.tensor
+    has_element = not (is_complex(tensor.dtype) and tensor.fill)  # the fill, as tensor_row takes it
+    return operand.is_in_order and has_element and tensor.size * ITEM_BYTES[tensor.dtype] >= LEAST_SHARED_BYTES
 
 
 def _before_densify(operand: Relation) -> Relation:

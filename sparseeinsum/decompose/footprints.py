@@ -105,7 +105,8 @@ class Footprints:
         tuples = math.prod(map(count_keys, tiles, self.graph.tensors[name].shape))
         row_bytes = self.sizes.tuple_bytes(name, tiles)
         loads = self.staying.loads_of(name)
-        return ResidentSizes(self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes, loads)
+        scanned = self.sizes.stored_bytes(name, tiles) if self.has_handles else 0.0
+        return ResidentSizes(self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes, loads, scanned)
 
     def kernel(self, einsum: EinSum) -> KernelFacts:
         """What the costs of all choices of an EinSum need; cached."""

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from sparseeinsum.decompose.choice import Choice
+from sparseeinsum.decompose.decomposed_einsum import is_of_numbers
 from sparseeinsum.decompose.joining import OperandSizes, TensorSizes
 from sparseeinsum.language.eingraph import EinGraph, Reference
 from sparseeinsum.language.tensors import DEMOTED, KEY_BYTES, extent_of, mean_extent
@@ -23,6 +24,7 @@ class GraphSizes:
 
     graph: EinGraph
     statistics: Mapping[str, Statistics]
+    _inputs: frozenset[str] = field(init=False, repr=False)
     _known_sizes: dict[tuple[str, Choice], TensorSizes] = field(default_factory=dict, init=False, repr=False)
     _kinds: dict[str, int] = field(default_factory=dict, init=False, repr=False)
     _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
@@ -30,14 +32,18 @@ class GraphSizes:
         default_factory=dict, init=False, repr=False
     )
 
+    def __post_init__(self) -> None:
+        """Note which tensors no EinSum computes."""
+        object.__setattr__(self, "_inputs", frozenset(self.graph.inputs))
+
     def kind(self, name: str) -> int:
-        """A number that tensors share if their sizes are the same in every decomposition."""
+        """A number that tensors share if all or none are computed, and of one size in every decomposition."""
         kind = self._kinds.get(name)
         if kind is None:
             tensor, statistics = self.graph.tensors[name], self.statistics[name]
             bounds, counted = statistics.tuple_bounds.items(), statistics.counted_tuples.items()
             sizes = statistics.entries, statistics.distinct, frozenset(bounds), frozenset(counted)
-            key = tensor.shape, tensor.dtype, tensor.fill, *sizes
+            key = tensor.shape, tensor.dtype, tensor.fill, name in self._inputs, *sizes
             kind = self._kinds[name] = self._numbers.setdefault(key, len(self._numbers))
         return kind
 
@@ -64,6 +70,11 @@ class GraphSizes:
             sizes = TensorSizes(self.statistics[name].tuples(tiles), size_bytes, elements)
             self._known_sizes[name, tiles] = sizes
         return sizes
+
+    def stored_bytes(self, tensor: str, tiles: Choice) -> float:
+        """Expected bytes of the arrays of a tensor that a table has in these tiles; 0 for results, and for numbers."""
+        is_computed = tensor not in self._inputs
+        return 0.0 if is_computed or is_of_numbers(tiles) else self.relation_bytes(tensor, tiles)
 
     def mean_size(self, tensor: str, tiles: Choice) -> float:
         """The mean number of elements of an array."""

@@ -7,18 +7,16 @@ fill, as if the operand were dense.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sparseeinsum.decompose.cost import Work
+from sparseeinsum.decompose.cost import KEPT_BYTES, SCANNED_BYTES, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import is_ragged
 from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import NUMBER_TYPES
 
-# Costs per byte, relative to moving a byte in a repartition (measured: bench/indexed.py). Arrays are copied into memory
-# in large pieces, one after the other. If the joined tuples do not come in the order of the groups, then both the rows
-# read and the groups that they are added to are at random places in memory. In a join only the groups are; with tuples
-# in order, only the rows are.
-_KEPT_BYTES = 0.35
+# Costs per byte, relative to moving a byte in a repartition (measured: bench/indexed.py). If the joined tuples do not
+# come in the order of the groups, then both the rows read and the groups that they are added to are at random places in
+# memory. In a join only the groups are; with tuples in order, only the rows are.
 _SCATTERED_BYTES = 0.07
 # Of reading a byte that is not in caches of so many bytes (measured: 62 million entries and 2 GB, 4 million and 0.5 GB)
 _CACHE_BYTES = 32e6
@@ -47,12 +45,14 @@ class ResidentSizes:
         size_bytes: Bytes of all possible tuples, absent ones included.
         row_bytes: Bytes of one of them.
         loads_per_run: How often a run puts it there, on average; less than 1 if it stays from run to run.
+        scanned_bytes: Bytes of its arrays that are read from a table.
     """
 
     tuples: float
     size_bytes: int
     row_bytes: int
     loads_per_run: float = 1.0
+    scanned_bytes: float = 0.0
 
     def missed_bytes(self, reads: float) -> float:
         """Bytes that are not found in the processor's caches if so many tuples are read at random."""
@@ -60,7 +60,8 @@ class ResidentSizes:
 
     def loading(self) -> Work:
         """Work to put the tuples into one array."""
-        return Work(self.tuples, self.size_bytes * _KEPT_BYTES, operators=1)
+        bytes_moved = self.size_bytes * KEPT_BYTES + self.scanned_bytes * SCANNED_BYTES
+        return Work(self.tuples, bytes_moved, operators=1)
 
     def keeping(self) -> Work:
         """Work to do so in a run, on average."""

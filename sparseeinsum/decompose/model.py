@@ -130,9 +130,9 @@ class CostModel:
         storing = StoringCosts(sizes, self.memory, self.accounting, self.constants, self.chains_arrays)
         read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
         in_one_row = frozenset(filter(storing.fits_into_row, read_again if self.chains_arrays else ()))
-        kept = self.staying, self.kept_bytes
+        kept, stacks_in_memory = (self.staying, self.kept_bytes), self.has_handles and self.resident_bytes > 0
         repartitions = RepartitionCosts(
-            self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row, *kept
+            self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row, *kept, stacks_in_memory
         )
         copies = 1 if self.has_handles else self.memory.threads
         products = frozenset(() if self.has_handles else sparse_products(self.graph, self.statistics))
@@ -376,8 +376,22 @@ class CostModel:
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
             looked_up_bytes=0.0 if index is not None else self._looked_up_bytes(decomposed, operands),
             reread_bytes=reread_bytes(operands) if is_matrix_product and not self.has_handles else 0.0,
+            scanned_bytes=self._scanned_bytes(decomposed, index),
             is_streamed=decomposed.has_number_result and self._uses(einsum) == Uses(1, is_output=False),
             is_one_row=self.storing.is_in_chain(decomposed.choice) and self.storing.fits_into_row(decomposed.name),
+        )
+
+    def _scanned_bytes(self, decomposed: DecomposedEinSum, index: int | None) -> float:
+        """Bytes of arrays that are read from tables, row by row, but for those of the operand that is read by index."""
+        if not self.has_handles:
+            return 0.0
+        read = enumerate(zip(decomposed.einsum.operands, decomposed.operands, strict=True))
+        return sum(
+            [
+                self.sizes.stored_bytes(operand.tensor, tiles)
+                for position, (operand, tiles) in read
+                if position != index and not is_single_array(tiles) and operand.tensor not in self.of_numbers
+            ]
         )
 
     def _looked_up_bytes(self, decomposed: DecomposedEinSum, operands: list[OperandSizes]) -> float:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from sparseeinsum.decompose.cost import CostConstants, RepartitionSizes, Work
 from sparseeinsum.decompose.memory_footprint import STATE_OVERHEAD_BYTES, Passes, RunMemory
 
+# From so many bytes on, all threads write an array in memory in one place; before, each makes one, and they are merged.
+LEAST_SHARED_BYTES = 1 << 18
+
 
 @dataclass(frozen=True, slots=True)
 class Repartition:

@@ -119,6 +119,17 @@ class Decomposition:
         """Whether the tiles of some axis have several indices."""
         return any(tile > 1 for tile in self.tiles)
 
+    def is_in_order(self, shape: tuple[int, ...]) -> bool:
+        """Whether all arrays, one after the other in C order of their keys, are one array of all elements in C order.
+
+        Args:
+            shape: The bounds of all axes.
+        """
+        keys = self.tiles.count(1)
+        cut = self.tiles[keys : keys + 1]
+        is_even = not any(map(is_ragged, cut, shape[keys:]))
+        return is_even and self.tiles == (1,) * keys + cut + (DEMOTED,) * (len(self.tiles) - keys - len(cut))
+
     def differing_axes(self, other: "Decomposition") -> tuple[int, ...]:
         """The positions of the axes whose tiles differ between the two decompositions."""
         pairs = zip(self.tiles, other.tiles, strict=True)

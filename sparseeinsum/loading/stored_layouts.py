@@ -143,11 +143,20 @@ def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
 
 
 def _cut(untiled: Decomposition, shape: tuple[int, ...]) -> Decomposition:
-    """Cut arrays to at most `_TILE` elements: promote their first axes, and tile the last one that must shrink."""
+    """Cut arrays to at most `_TILE` elements: promote their first axes, and tile the last one that must shrink.
+
+    Tiles are even if that makes them at most half as long.
+    """
     tiles = list(untiled.tiles)
     for axis in untiled.array_axes:
         inner_size = math.prod(shape[other] for other in untiled.array_axes if other > axis)
-        tiles[axis] = 1 << (max(_TILE // inner_size, 1).bit_length() - 1)
+        tiles[axis] = _tile_of(shape[axis], max(_TILE // inner_size, 1))
         if tiles[axis] > 1:
             break
     return Decomposition(tuple(tiles))
+
+
+def _tile_of(bound: int, longest: int) -> int:
+    """The largest tile that divides an axis, among those of half the greatest length or more; else a power of 2."""
+    even = [tile for tile in range(longest, longest // 2, -1) if bound % tile == 0]
+    return even[0] if even else 1 << (longest.bit_length() - 1)

@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Convert, Densify, Resident, Slice, Stack
 from sparseeinsum.algebra.schemas import Schema
+from sparseeinsum.decompose.repartitions import LEAST_SHARED_BYTES
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
 from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
 from sparseeinsum.render.array_positions import (
@@ -36,8 +37,6 @@ HANDLE_COLUMN = "handle"
 ROW_COLUMN = "row_number"
 FIRST_ROW = "first_row"
 _RESERVED = "reserved"
-# From so many bytes on, all threads write a resident array in one place; before, each makes one, and they are merged.
-_LEAST_RESERVED_BYTES = 1 << 18
 # DuckDB folds a constant list while it plans, at 65 ns an element; an aggregate makes one at 4 ns an element.
 _MAX_CONSTANT_SIZE = 1024
 NO_ROWS = exp.Count(this=exp.Star())  # 0 in a group without rows
@@ -325,7 +324,7 @@ def reserved_memory(schema: Schema, parts: int = 1) -> tuple[exp.Subquery, exp.C
 def is_written_by_all(schema: Schema) -> bool:
     """Whether all threads write a resident array in one place; its arrays are then crossed with one row."""
     size_bytes = math.prod(schema.key_counts.values()) * schema.list_length * ITEM_BYTES[schema.tensor.dtype]
-    return size_bytes >= _LEAST_RESERVED_BYTES
+    return size_bytes >= LEAST_SHARED_BYTES
 
 
 def row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:
@@ -367,13 +366,6 @@ def resident_array_source(schema: Schema, resident: SelectSource) -> SelectSourc
 def resident_of(relation: Stack) -> Resident:
     """The resident array that has the elements of a stack without keys, which is not made before if it is in order."""
     return Resident(relation.input if relation.is_in_order else relation)
-
-
-def is_stacked_in_memory(relation: Stack) -> bool:
-    """Whether a stack is read from a resident array, so that an aggregate need not return it, and nothing copies it."""
-    tensor = relation.schema.tensor
-    has_element = not (is_complex(tensor.dtype) and tensor.fill)  # which the fill is, as tensor_row takes it
-    return relation.is_in_order and has_element and is_written_by_all(relation.schema)
 
 
 def first_row() -> exp.Expr:

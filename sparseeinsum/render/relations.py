@@ -56,7 +56,6 @@ from sparseeinsum.render.layouts import (
     convert_select,
     densify_from_keys_select,
     densify_select,
-    is_stacked_in_memory,
     is_written_by_all,
     resident_array_source,
     resident_of,
@@ -264,14 +263,8 @@ class Renderer:
 
     def _make_source(self, relation: Relation) -> SelectSource:
         match relation:
-            case Stored(stored) if stored.column_dictionaries:
-                comment = f"{write_schema(relation.schema)}, with indices for its keys"
-                block = Block(f"{stored.tensor.name}_indices", indices_select(stored, self.dialect), comment, False)
-                source = self._add_block(block, relation.schema, is_joined=True)
-                columns = dict(zip(relation.schema.keys, stored.keys, strict=True))
-                return replace(source, columns=columns, stored=stored)
             case Stored(stored):
-                return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
+                return self._stored_source(relation.schema, stored)
             case Computed(schema):
                 return self._stage_source(schema)
             case Materialized() if relation in self.materialized:
@@ -285,7 +278,7 @@ class Renderer:
             case Compress() if (direct := self._without_tuples(relation)) is not None:
                 block = Block(block_name(relation), direct, block_comment(relation), is_aggregated=False)
                 return self._add_block(block, relation.schema, is_joined=False)
-            case Stack() if self.dialect.keeps_residents and is_stacked_in_memory(relation):
+            case Stack(is_resident=True):
                 return resident_array_source(relation.schema, self.source(resident_of(relation)))
             case Slice() | Stack() | AllKeys() | Densify() | Resident() | Compress() | Convert() | OnGrid() | OffGrid():
                 select = self._select(relation)
@@ -294,6 +287,15 @@ class Renderer:
                 return self._add_block(block, relation.schema, is_joined)
             case _:
                 raise TypeError(f"unsupported relation {type(relation).__name__}")
+
+    def _stored_source(self, schema: Schema, stored: StoredTensor) -> SelectSource:
+        """What to select from to read a stored tensor, with indices in place of natural keys."""
+        if not stored.column_dictionaries:
+            return stored_source(stored, self.dialect, self.boundaries.get(stored.tensor.name, ()))
+        comment = f"{write_schema(schema)}, with indices for its keys"
+        block = Block(f"{stored.tensor.name}_indices", indices_select(stored, self.dialect), comment, False)
+        source = self._add_block(block, schema, is_joined=True)
+        return replace(source, columns=dict(zip(schema.keys, stored.keys, strict=True)), stored=stored)
 
     def _stage_source(self, schema: Schema) -> SelectSource:
         """What to select from to read a result that is in a table."""

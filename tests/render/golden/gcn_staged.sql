@@ -66,64 +66,11 @@ WITH T1_compressed AS (
     SELECT
       tensor_reserved(1433, 256, CAST(0 AS DOUBLE), CAST(UUID() AS TEXT)) AS handle
   ) AS reserved
-), T3 AS (
-  /* T3[I, n] = sum(T2[I, M] * W1[M, n]) */
-  SELECT
-    s.row_number AS i,
-    s.val AS val
-  FROM (
-    SELECT
-      CAST(r.row_number AS INT) AS row_number,
-      tensor_gather_sum(u.handle, r.row_number, v.handle, 256, CAST(0 AS DOUBLE)) AS val
-    FROM tensor_row_numbers(2708, 256) AS r
-    CROSS JOIN (
-      SELECT DISTINCT
-        handle
-      FROM T2_compressed
-    ) AS u
-    CROSS JOIN W1_resident AS v
-  ) AS s
-  WHERE
-    NOT s.val IS NULL
-), H AS (
-  /* H[I, n] = sigmoid(T3[I, n]) */
-  SELECT
-    u.i,
-    tensor_map('sigmoid', u.val) AS val
-  FROM T3 AS u
 ), T1_compressed_2 AS (
   /* T1[I, L], ordered by i in memory while the statement runs */
   SELECT
     tensor_compressed(t.val, t.i, t.l, 2708) AS handle
   FROM T1 AS t
-), H_resident AS (
-  /* H[I, n], all tuples in one array in memory while the statement runs */
-  SELECT
-    tensor_resident(reserved.handle, t.val, t.i) AS handle
-  FROM H AS t
-  CROSS JOIN (
-    SELECT
-      tensor_reserved(2708, 256, CAST(0.5 AS DOUBLE), CAST(UUID() AS TEXT)) AS handle
-  ) AS reserved
-), T4 AS (
-  /* T4[I, n] = sum(T1[I, L] * H[L, n]) */
-  SELECT
-    s.row_number AS i,
-    s.val AS val
-  FROM (
-    SELECT
-      CAST(r.row_number AS INT) AS row_number,
-      tensor_gather_sum(u.handle, r.row_number, v.handle, 256, CAST(0.5 AS DOUBLE)) AS val
-    FROM (
-      SELECT
-        range AS row_number
-      FROM RANGE(0, 2708)
-    ) AS r
-    CROSS JOIN T1_compressed_2 AS u
-    CROSS JOIN H_resident AS v
-  ) AS s
-  WHERE
-    NOT s.val IS NULL
 ), W2_whole AS (
   /* W2[dim_0, dim_1] */
   SELECT
@@ -132,30 +79,52 @@ WITH T1_compressed AS (
       tensor_fill(4096 + COUNT(*), CAST(0 AS DOUBLE))
     ) AS val
   FROM main.W2 AS t
-), T5 AS (
-  /* T5[I, o] = sum(T4[I, n] * W2[n, o]) */
+), Y AS (
+  /* T3[i, n] = sum(T2[i, m] * W1[m, n]); H[i, n] = sigmoid(T3[i, n]); T4[i, n] = sum(T1[i, l] * H[l, n]); T5[i, o] = sum(T4[i, n] * W2[n, o]); Y[i, o] = sigmoid(T5[i, o]) */
   SELECT
-    u.i,
-    tensor_matmul(u.val, v.val, [1, 256, 16]) AS val
-  FROM T4 AS u
-  CROSS JOIN W2_whole AS v
-), Y AS MATERIALIZED (
-  /* Y[I, o] = sigmoid(T5[I, o]) */
-  SELECT
-    u.i,
-    tensor_map('sigmoid', u.val) AS val
-  FROM T5 AS u
+    tensor_map('sigmoid', t.value_8) AS val
+  FROM (
+    SELECT
+      tensor_matmul(t.value_7, t.value_4, [2708, 256, 16]) AS value_8
+    FROM (
+      SELECT
+        t.value_4,
+        tensor_sparse_matmul(t.value_3, 2708, t.value_6, 256) AS value_7
+      FROM (
+        SELECT
+          t.value_3,
+          t.value_4,
+          tensor_map('sigmoid', t.value_5) AS value_6
+        FROM (
+          SELECT
+            t.value_3,
+            t.value_4,
+            tensor_sparse_matmul(t.value_1, 2708, t.value_2, 256) AS value_5
+          FROM (
+            SELECT
+              r1.handle AS value_1,
+              tensor_row(r2.handle, 0, 366848, CAST(0 AS DOUBLE)) AS value_2,
+              r3.handle AS value_3,
+              r4.val AS value_4
+            FROM T2_compressed AS r1
+            CROSS JOIN W1_resident AS r2
+            CROSS JOIN T1_compressed_2 AS r3
+            CROSS JOIN W2_whole AS r4
+          ) AS t
+        ) AS t
+      ) AS t
+    ) AS t
+  ) AS t
 )
 /* Y[I, O] */
 /* what has no row holds 0.5 */
 SELECT
-  s.i,
-  s.o,
+  s.position // 16 AS i,
+  s.position % 16 AS o,
   s.val
 FROM (
   SELECT
-    t.i,
-    UNNEST(RANGE(16)) AS o,
+    UNNEST(RANGE(LEN(t.val))) AS position,
     UNNEST(t.val) AS val
   FROM Y AS t
 ) AS s
