@@ -15,7 +15,7 @@ from sparseeinsum.language.tensors import (
     StoredTensor,
     count_keys,
 )
-from sparseeinsum.operators.dtypes import Number
+from sparseeinsum.operators.dtypes import Number, is_complex
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -107,10 +107,12 @@ class Stack(_OtherDecomposition):
     is_resident: bool = False
 
     @property
-    def is_in_order(self) -> bool:
-        """Whether the result is one array: those of the input one after the other, in C order of their keys."""
-        before = self.input.schema
-        return before.decomposition.is_in_order(before.tensor.shape) and not (before.is_scalar or self.schema.keys)
+    def can_be_resident(self) -> bool:
+        """Whether the result is one array: those of the input one after the other, with a fill that is one element."""
+        before, tensor = self.input.schema, self.schema.tensor
+        has_pair = is_complex(tensor.dtype) and bool(tensor.fill)  # for its real and its imaginary part
+        is_array = not (before.is_scalar or self.schema.keys)
+        return is_array and not has_pair and before.decomposition.is_in_order(tensor.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from sparseeinsum.decompose.places.distribution import Distribution
 from sparseeinsum.decompose.repartitions import LEAST_SHARED_BYTES, Repartition
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.tensors import StoredTensor, count_keys, tuple_bytes
-from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
@@ -322,8 +322,7 @@ def _place_arrays(contract: Contract, policy: MaterializationPolicy) -> Contract
 def _is_resident_array(operand: Stack) -> bool:
     """Whether a stack is one array of its input's arrays that is so large that it is not made by an aggregate."""
     tensor = operand.schema.tensor
-    has_element = not (is_complex(tensor.dtype) and tensor.fill)  # the fill, as tensor_row takes it
-    return operand.is_in_order and has_element and tensor.size * ITEM_BYTES[tensor.dtype] >= LEAST_SHARED_BYTES
+    return operand.can_be_resident and tensor.size * ITEM_BYTES[tensor.dtype] >= LEAST_SHARED_BYTES
 
 
 def _before_densify(operand: Relation) -> Relation:

@@ -364,8 +364,8 @@ def resident_array_source(schema: Schema, resident: SelectSource) -> SelectSourc
 
 
 def resident_of(relation: Stack) -> Resident:
-    """The resident array that has the elements of a stack without keys, which is not made before if it is in order."""
-    return Resident(relation.input if relation.is_in_order else relation)
+    """The resident array that has the elements of a stack without keys, which is not made before if it need not be."""
+    return Resident(relation.input if relation.can_be_resident else relation)
 
 
 def first_row() -> exp.Expr:

@@ -3,8 +3,10 @@
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.decompose import compressed_access, fused_products, indexed_access, model
+from sparseeinsum.algebra import translate
+from sparseeinsum.decompose import compressed_access, fused_products, indexed_access, model, repartition_costs
 from sparseeinsum.decompose.cost import Work
+from sparseeinsum.render import layouts
 
 
 def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
@@ -56,3 +58,9 @@ def matched_results(plan: se.Plan) -> set[str]:
     """The results whose operands are matched row by row."""
     steps = plan.data.decomposed.steps
     return {step.einsum.output.tensor for step in steps if step.cost.is_matched}
+
+
+def share_arrays_of_any_size(patch: pytest.MonkeyPatch) -> None:
+    """Let all threads write even small arrays to one place in memory."""
+    for module in (repartition_costs, translate, layouts):
+        patch.setattr(module, "LEAST_SHARED_BYTES", 1)

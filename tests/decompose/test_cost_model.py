@@ -322,6 +322,29 @@ class TestRepartition:
             300, 8 * 6000, hashed_tuples=300, operators=1
         )
 
+    @pytest.mark.parametrize(
+        ("before", "bounds", "tuples", "is_in_order"),
+        [
+            ((1, 0), (500, 100), 500, True),
+            ((1, 50), (500, 100), 1000, True),
+            ((0, 1), (500, 100), 100, False),
+            ((1, 0), (200, 100), 200, False),  # 160 kB
+        ],
+    )
+    def test_large_arrays_in_order_are_copied_in_memory(
+        self, before: tuple[int, int], bounds: tuple[int, int], tuples: int, is_in_order: bool
+    ) -> None:
+        """Parts are read from a table, and hashed if an aggregate puts them together."""
+        model = replace(
+            model_of("B[i, j] = relu(A[i, j])", {"A": dense_statistics(bounds)}, EMBEDDED), resident_bytes=1e9
+        )
+        keys, size = 8 * (2 - before.count(0)), 8 * bounds[0] * bounds[1]
+        scanned = 0.35 * (size + tuples * keys)
+        expected = Work(tuples, 0.35 * size + scanned, operators=1)
+        if not is_in_order:
+            expected = Work(tuples, size + scanned, hashed_tuples=tuples, operators=1)
+        assert model.repartitions.work("A", before, (0, 0)) == expected
+
     @pytest.mark.parametrize("accounting", [DISTRIBUTED, EMBEDDED], ids=lambda accounting: type(accounting).__name__)
     def test_repartitions_cost_more_than_none(self, accounting: Accounting) -> None:
         model = self.model(accounting)
