@@ -18,7 +18,9 @@ from sparseeinsum.decompose.compressed_access import (
 )
 from sparseeinsum.decompose.copied_parts import CopiedPart, copied_part
 from sparseeinsum.decompose.cost import (
+    BATCHED_START_OPERATIONS,
     ONE_ROW_OPERATOR,
+    START_OPERATIONS,
     Accounting,
     ContractionSizes,
     CostConstants,
@@ -373,6 +375,7 @@ class CostModel:
             operations=operations,
             is_matrix_product=is_matrix_product,
             is_expression=not kernel.is_multilinear and not is_of_numbers(decomposed.choice),
+            start_operations=BATCHED_START_OPERATIONS if self.has_handles else START_OPERATIONS,
             copied_bytes=0 if index is not None else copied_bytes(decomposed, absence.join, operands),
             looked_up_bytes=0.0 if index is not None else self._looked_up_bytes(decomposed, operands),
             reread_bytes=reread_bytes(operands) if is_matrix_product and not self.has_handles else 0.0,
