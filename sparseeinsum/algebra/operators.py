@@ -13,9 +13,10 @@ from sparseeinsum.language.eingraph import EinSum
 from sparseeinsum.language.tensors import (
     Decomposition,
     StoredTensor,
+    are_one_array,
     count_keys,
 )
-from sparseeinsum.operators.dtypes import Number, is_complex
+from sparseeinsum.operators.dtypes import Number
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import JoinKind
 
@@ -108,11 +109,8 @@ class Stack(_OtherDecomposition):
 
     @property
     def can_be_resident(self) -> bool:
-        """Whether the result is one array: those of the input one after the other, with a fill that is one element."""
-        before, tensor = self.input.schema, self.schema.tensor
-        has_pair = is_complex(tensor.dtype) and bool(tensor.fill)  # for its real and its imaginary part
-        is_array = not (before.is_scalar or self.schema.keys)
-        return is_array and not has_pair and before.decomposition.is_in_order(tensor.shape)
+        """Whether the result is one array, which has those of the input one after the other."""
+        return not self.schema.keys and are_one_array(self.schema.tensor, self.input.schema.decomposition)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,9 @@ from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, Step
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.places.distribution import Distribution
-from sparseeinsum.decompose.repartitions import LEAST_SHARED_BYTES, Repartition
+from sparseeinsum.decompose.repartitions import Repartition, is_shared_array
 from sparseeinsum.language.eingraph import Reference
 from sparseeinsum.language.tensors import StoredTensor, count_keys, tuple_bytes
-from sparseeinsum.operators.dtypes import ITEM_BYTES
 from sparseeinsum.operators.ranges import Range
 from sparseeinsum.semantics.exactness import Evaluation, ValueFacts
 from sparseeinsum.statistics.measured_tensors import MeasuredTensor, stored_of, values_of
@@ -143,24 +142,18 @@ class MaterializationPolicy:
         fills_rows: Whether kernels compute sums over the entries of rows for all keys, where nearly all have entries.
         resident_bytes: An operand of arrays whose tuples are all made present is put into one array in memory if it is
             not larger.
-        keeps_in_memory: Whether operands are put into arrays in memory.
+        keeps_arrays: Whether a statement puts arrays of many rows together in memory.
     """
 
     shares: bool
     max_bytes: float
     fills_rows: bool
     resident_bytes: float
-    keeps_in_memory: bool
+    keeps_arrays: bool
 
     @classmethod
-    def for_model(cls, model: CostModel, has_workers: bool, indexes: bool) -> "MaterializationPolicy":
-        """The policy for plans of a cost model.
-
-        Args:
-            model: The cost model.
-            has_workers: Whether the engine has workers, which share no arrays.
-            indexes: Whether operands may be in memory while a statement runs.
-        """
+    def for_model(cls, model: CostModel, has_workers: bool) -> "MaterializationPolicy":
+        """The policy for plans of a cost model, on an engine that may have workers, which share no arrays."""
         memory = model.memory
         resident_bytes = min(memory.largest_row_bytes, memory.largest_relation_bytes)
         return cls(
@@ -168,7 +161,7 @@ class MaterializationPolicy:
             memory.largest_relation_bytes,
             model.has_handles,
             resident_bytes,
-            model.has_handles and indexes,
+            model.keeps_arrays,
         )
 
 
@@ -189,7 +182,7 @@ def translate(
     definitions = tuple(_Translation(plan, inputs, evaluations, policy.fills_rows).definitions())
     if policy.shares:
         definitions = _materialize_shared(definitions)
-    if policy.max_bytes == math.inf and not policy.keeps_in_memory:
+    if policy.max_bytes == math.inf and not policy.keeps_arrays:
         return definitions
     return tuple(replace(definition, relation=_place_arrays(definition.relation, policy)) for definition in definitions)
 
@@ -300,12 +293,13 @@ def _materialize_shared(definitions: Sequence[ComputedResult]) -> tuple[Computed
 
 
 def _place_arrays(contract: Contract, policy: MaterializationPolicy) -> Contract:
-    """Decide where operands lie of which every tuple is made present: large ones in tables, arrays in memory."""
+    """Decide where operands lie that are made of all tuples: large ones in tables, arrays in memory."""
 
     def placed(operand: Relation) -> Relation:
         schema = operand.schema
         if isinstance(operand, Stack):
-            return replace(operand, is_resident=policy.keeps_in_memory and _is_resident_array(operand))
+            is_resident = policy.keeps_arrays and operand.can_be_resident and is_shared_array(schema.tensor)
+            return replace(operand, is_resident=is_resident)
         if not isinstance(operand, Densify) or not schema.keys:
             return operand
         tuples = schema.decomposition.max_tuples(schema.tensor.shape)
@@ -313,16 +307,10 @@ def _place_arrays(contract: Contract, policy: MaterializationPolicy) -> Contract
         if size_bytes > policy.max_bytes:
             return Materialized(operand, schema.decomposition.promoted[0], 1)
         has_arrays = not (schema.is_scalar or schema.is_ragged) and schema.tensor.dtype in _RESIDENT_DTYPES
-        fits = policy.keeps_in_memory and _LEAST_RESIDENT_BYTES <= size_bytes <= policy.resident_bytes
+        fits = policy.keeps_arrays and _LEAST_RESIDENT_BYTES <= size_bytes <= policy.resident_bytes
         return replace(operand, is_resident=has_arrays and fits)
 
     return replace(contract, inputs=tuple(map(placed, contract.inputs)))
-
-
-def _is_resident_array(operand: Stack) -> bool:
-    """Whether a stack is one array of its input's arrays that is so large that it is not made by an aggregate."""
-    tensor = operand.schema.tensor
-    return operand.can_be_resident and tensor.size * ITEM_BYTES[tensor.dtype] >= LEAST_SHARED_BYTES
 
 
 def _before_densify(operand: Relation) -> Relation:

@@ -128,8 +128,7 @@ class _Weakening:
         """The definitions of the plan for data that satisfy the assumptions, which have these evaluations."""
         values = MappingProxyType(dict(current.values))
         inputs = InputTensors(stored_of(self.plan.inputs), values, current.complete, identifying={})
-        model, dialect = self.plan.alternatives.model, self.plan.dialect
-        policy = MaterializationPolicy.for_model(model, dialect.has_workers, self.plan.options.indexes)
+        policy = MaterializationPolicy.for_model(self.plan.alternatives.model, self.plan.dialect.has_workers)
         return translate(self.plan.decomposed, inputs, evaluations, policy)
 
 

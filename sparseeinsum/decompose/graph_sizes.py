@@ -20,11 +20,13 @@ class GraphSizes:
     Attributes:
         graph: The EinSums.
         statistics: T and V of every tensor.
+        of_numbers: The names of stored tensors with a tuple for each entry.
     """
 
     graph: EinGraph
     statistics: Mapping[str, Statistics]
-    _inputs: frozenset[str] = field(init=False, repr=False)
+    of_numbers: frozenset[str] = frozenset()
+    _of_arrays: frozenset[str] = field(init=False, repr=False)
     _known_sizes: dict[tuple[str, Choice], TensorSizes] = field(default_factory=dict, init=False, repr=False)
     _kinds: dict[str, int] = field(default_factory=dict, init=False, repr=False)
     _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
@@ -33,17 +35,17 @@ class GraphSizes:
     )
 
     def __post_init__(self) -> None:
-        """Note which tensors no EinSum computes."""
-        object.__setattr__(self, "_inputs", frozenset(self.graph.inputs))
+        """Note which tensors are stored in arrays."""
+        object.__setattr__(self, "_of_arrays", frozenset(self.graph.inputs) - self.of_numbers)
 
     def kind(self, name: str) -> int:
-        """A number that tensors share if all or none are computed, and of one size in every decomposition."""
+        """A number that tensors share if all or none are stored in arrays, and of one size in every decomposition."""
         kind = self._kinds.get(name)
         if kind is None:
             tensor, statistics = self.graph.tensors[name], self.statistics[name]
             bounds, counted = statistics.tuple_bounds.items(), statistics.counted_tuples.items()
             sizes = statistics.entries, statistics.distinct, frozenset(bounds), frozenset(counted)
-            key = tensor.shape, tensor.dtype, tensor.fill, name in self._inputs, *sizes
+            key = tensor.shape, tensor.dtype, tensor.fill, name in self._of_arrays, *sizes
             kind = self._kinds[name] = self._numbers.setdefault(key, len(self._numbers))
         return kind
 
@@ -72,9 +74,9 @@ class GraphSizes:
         return sizes
 
     def stored_bytes(self, tensor: str, tiles: Choice) -> float:
-        """Expected bytes of the arrays of a tensor that a table has in these tiles; 0 for results, and for numbers."""
-        is_computed = tensor not in self._inputs
-        return 0.0 if is_computed or is_of_numbers(tiles) else self.relation_bytes(tensor, tiles)
+        """Expected bytes of the arrays of a tensor in these tiles if a table has arrays of it; else 0."""
+        is_stored = tensor in self._of_arrays and not is_of_numbers(tiles)
+        return self.relation_bytes(tensor, tiles) if is_stored else 0.0
 
     def mean_size(self, tensor: str, tiles: Choice) -> float:
         """The mean number of elements of an array."""

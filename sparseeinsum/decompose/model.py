@@ -122,19 +122,24 @@ class CostModel:
         return self.constants.fixed_seconds_per_operator * self._operators_of_array
 
     @property
+    def keeps_arrays(self) -> bool:
+        """Whether a statement puts arrays of many rows together in memory, and reads them there."""
+        return self.has_handles and self.resident_bytes > 0
+
+    @property
     def _operators_of_array(self) -> float:
         """Operators that an EinSum over single arrays takes as long as."""
         return ONE_ROW_OPERATOR if self.chains_arrays else 1
 
     def __post_init__(self) -> None:
         """Make the parts of the model."""
-        sizes = GraphSizes(self.graph, self.statistics)
+        sizes = GraphSizes(self.graph, self.statistics, self.of_numbers)
         storing = StoringCosts(sizes, self.memory, self.accounting, self.constants, self.chains_arrays)
         read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
         in_one_row = frozenset(filter(storing.fits_into_row, read_again if self.chains_arrays else ()))
-        kept, stacks_in_memory = (self.staying, self.kept_bytes), self.has_handles and self.resident_bytes > 0
+        kept, in_memory = (self.staying, self.kept_bytes), (self.has_handles, self.keeps_arrays)
         repartitions = RepartitionCosts(
-            self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row, *kept, stacks_in_memory
+            self.graph, sizes, self.constants, self.accounting, self.memory, in_one_row, *kept, *in_memory
         )
         copies = 1 if self.has_handles else self.memory.threads
         products = frozenset(() if self.has_handles else sparse_products(self.graph, self.statistics))
@@ -393,7 +398,7 @@ class CostModel:
             [
                 self.sizes.stored_bytes(operand.tensor, tiles)
                 for position, (operand, tiles) in read
-                if position != index and not is_single_array(tiles) and operand.tensor not in self.of_numbers
+                if position != index and not is_single_array(tiles)
             ]
         )
 

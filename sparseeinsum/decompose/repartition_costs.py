@@ -4,14 +4,12 @@ from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice, is_single_array
 from sparseeinsum.decompose.cost import ONE_ROW_OPERATOR, Accounting, CostConstants, RepartitionSizes, Work
-from sparseeinsum.decompose.decomposed_einsum import is_of_numbers
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import RunMemory, vector_bytes
-from sparseeinsum.decompose.repartitions import LEAST_SHARED_BYTES, Repartition, RepartitionOptions
+from sparseeinsum.decompose.repartitions import Repartition, RepartitionOptions, is_shared_array
 from sparseeinsum.decompose.staying_operands import NOTHING_STAYS, StayingOperands
 from sparseeinsum.language.eingraph import EinGraph
-from sparseeinsum.language.tensors import DEMOTED, Decomposition, array_bytes, common_tile, count_keys
-from sparseeinsum.operators.dtypes import ITEM_BYTES
+from sparseeinsum.language.tensors import DEMOTED, Decomposition, are_one_array, array_bytes, common_tile, count_keys
 
 _NO_REPARTITION = Repartition(Work())
 _READING = Work(operators=ONE_ROW_OPERATOR)  # of an array that is in memory
@@ -32,7 +30,8 @@ class RepartitionCosts:
         staying: The stored tensors of which single arrays stay in memory from run to run, if they are not larger than
             `kept_bytes`.
         kept_bytes: The most bytes that stay.
-        stacks_in_memory: Whether an array of all arrays is put together in memory, and read there.
+        scans_arrays: Whether arrays that a table has are copied when they are read.
+        keeps_arrays: Whether a statement puts arrays of many rows together in memory, and reads them there.
     """
 
     graph: EinGraph
@@ -43,7 +42,8 @@ class RepartitionCosts:
     in_one_row: frozenset[str] = frozenset()
     staying: StayingOperands = NOTHING_STAYS
     kept_bytes: float = 0.0
-    stacks_in_memory: bool = False
+    scans_arrays: bool = False
+    keeps_arrays: bool = False
     _known: dict[tuple[object, ...], Repartition] = field(default_factory=dict, init=False, repr=False)
     _known_seconds: dict[tuple[int, bool, float, Choice, Choice, int], float] = field(
         default_factory=dict, init=False, repr=False
@@ -108,7 +108,7 @@ class RepartitionCosts:
 
     def _change(self, tensor: str, before: Choice, after: Choice) -> RepartitionSizes:
         between = tuple(map(common_tile, before, after))
-        is_scanned = self.stacks_in_memory and between == before
+        is_scanned = self.scans_arrays and is_single_array(after)  # else by what reads the parts
         return RepartitionSizes(
             before=self.sizes.tuples(tensor, before),
             parts=self._cut_parts(tensor, before, between),
@@ -119,15 +119,14 @@ class RepartitionCosts:
             slices=between != before,
             stacks=between != after,
             stored_bytes=self._row_bytes(tensor, before),
-            is_in_memory=is_single_array(after) and self._is_in_order(tensor, between),
+            is_in_memory=is_single_array(after) and self._can_be_kept(tensor, between),
             scanned_bytes=self.sizes.stored_bytes(tensor, before) if is_scanned else 0.0,
         )
 
-    def _is_in_order(self, tensor: str, tiles: Choice) -> bool:
-        """Whether one array has all arrays in these tiles one after the other, and statements read it in memory."""
+    def _can_be_kept(self, tensor: str, tiles: Choice) -> bool:
+        """Whether a statement puts all arrays in these tiles together in memory."""
         schema = self.graph.tensors[tensor]
-        is_shared = self.stacks_in_memory and schema.size * ITEM_BYTES[schema.dtype] >= LEAST_SHARED_BYTES
-        return is_shared and not is_of_numbers(tiles) and Decomposition(tiles).is_in_order(schema.shape)
+        return self.keeps_arrays and is_shared_array(schema) and are_one_array(schema, Decomposition(tiles))
 
     def _row_bytes(self, tensor: str, tiles: Choice) -> float:
         """Bytes of a result that a statement computes in one row with its other readers; 0 for all others."""
@@ -149,7 +148,7 @@ class RepartitionCosts:
             is_number,
             row_bytes,
             self._loads(tensor, tiles),
-            self._is_in_order(tensor, tiles),
+            self._can_be_kept(tensor, tiles),
         )
 
     def seconds(self, tensor: str, before: Choice, after: Choice, reads: int = 1) -> float:

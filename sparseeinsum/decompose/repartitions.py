@@ -11,9 +11,16 @@ from dataclasses import dataclass
 
 from sparseeinsum.decompose.cost import CostConstants, RepartitionSizes, Work
 from sparseeinsum.decompose.memory_footprint import STATE_OVERHEAD_BYTES, Passes, RunMemory
+from sparseeinsum.language.tensors import Tensor
+from sparseeinsum.operators.dtypes import ITEM_BYTES
 
 # From so many bytes on, all threads write an array in memory in one place; before, each makes one, and they are merged.
-LEAST_SHARED_BYTES = 1 << 18
+_LEAST_SHARED_BYTES = 1 << 18
+
+
+def is_shared_array(tensor: Tensor) -> bool:
+    """Whether all threads write an array in memory that has all elements of a tensor."""
+    return tensor.size * ITEM_BYTES[tensor.dtype] >= _LEAST_SHARED_BYTES
 
 
 @dataclass(frozen=True, slots=True)

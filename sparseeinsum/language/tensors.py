@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from sparseeinsum.errors import SemanticsError, ShapeError
 from sparseeinsum.language.affine_indices import AffineIndex
-from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, as_number
+from sparseeinsum.operators.dtypes import ITEM_BYTES, Number, as_number, is_complex
 
 VALUE_COLUMN = "val"
 DEMOTED = 0  # the tile of an axis that has no key column
@@ -119,17 +119,6 @@ class Decomposition:
         """Whether the tiles of some axis have several indices."""
         return any(tile > 1 for tile in self.tiles)
 
-    def is_in_order(self, shape: tuple[int, ...]) -> bool:
-        """Whether all arrays, one after the other in C order of their keys, are one array of all elements in C order.
-
-        Args:
-            shape: The bounds of all axes.
-        """
-        keys = self.tiles.count(1)
-        cut = self.tiles[keys : keys + 1]
-        is_even = not any(map(is_ragged, cut, shape[keys:]))
-        return is_even and self.tiles == (1,) * keys + cut + (DEMOTED,) * (len(self.tiles) - keys - len(cut))
-
     def differing_axes(self, other: "Decomposition") -> tuple[int, ...]:
         """The positions of the axes whose tiles differ between the two decompositions."""
         pairs = zip(self.tiles, other.tiles, strict=True)
@@ -225,6 +214,19 @@ def fully_promoted(rank: int) -> Decomposition:
 def tuple_bytes(tensor: Tensor, decomposition: Decomposition) -> int:
     """The bytes of one tuple: its keys, and its number or largest array."""
     return KEY_BYTES * len(decomposition.promoted) + array_bytes(tensor, decomposition)
+
+
+def are_one_array(tensor: Tensor, decomposition: Decomposition) -> bool:
+    """Whether one array of all elements has the arrays of a decomposition one after the other, in order of their keys.
+
+    Absent ones must hold a fill that is one element; that of complex numbers is two, unless it is 0.
+    """
+    tiles, keys = decomposition.tiles, decomposition.tiles.count(1)
+    cut = tiles[keys : keys + 1]
+    is_even = not any(map(is_ragged, cut, tensor.shape[keys:]))
+    is_in_order = is_even and tiles == (1,) * keys + cut + (DEMOTED,) * (len(tiles) - keys - len(cut))
+    has_arrays = keys < len(tiles) or is_complex(tensor.dtype)
+    return is_in_order and has_arrays and not (is_complex(tensor.dtype) and tensor.fill)
 
 
 def array_bytes(tensor: Tensor, decomposition: Decomposition) -> int:

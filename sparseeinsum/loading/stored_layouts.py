@@ -32,8 +32,9 @@ _LARGEST_ARRAY_BYTES = 1 << 20
 # A database that reads many rows at once may use this much memory for their arrays. Longer arrays are cut into tiles:
 # otherwise scans exceed the processor's caches, which doubles their time, and need large memory limits.
 _LARGEST_VECTOR_BYTES = 32 << 20
-# The number of elements of an array that is cut.
+# The number of elements of an array that is cut, and of the tiles into which plans may cut it again.
 _TILE = 512
+_CUT_INTO = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def _in_arrays(tensor: Tensor, sizes: RowSizes) -> Decomposition:
 def _cut(untiled: Decomposition, shape: tuple[int, ...]) -> Decomposition:
     """Cut arrays to at most `_TILE` elements: promote their first axes, and tile the last one that must shrink.
 
-    Tiles are even if that makes them at most half as long.
+    Tiles are even unless that makes them less than half as long.
     """
     tiles = list(untiled.tiles)
     for axis in untiled.array_axes:
@@ -157,6 +158,9 @@ def _cut(untiled: Decomposition, shape: tuple[int, ...]) -> Decomposition:
 
 
 def _tile_of(bound: int, longest: int) -> int:
-    """The largest tile that divides an axis, among those of half the greatest length or more; else a power of 2."""
-    even = [tile for tile in range(longest, longest // 2, -1) if bound % tile == 0]
-    return even[0] if even else 1 << (longest.bit_length() - 1)
+    """The tile of an axis: one of half the greatest length or more that divides it; else a power of 2.
+
+    Plans that are asked for other tiles cut this one into fewer parts if it has a larger factor in common with them.
+    """
+    even = [tile for tile in range(longest, max(longest // 2, 1) - 1, -1) if bound % tile == 0]
+    return max(even, key=lambda tile: math.gcd(tile, _CUT_INTO), default=1 << (longest.bit_length() - 1))

@@ -314,9 +314,7 @@ class _PlanParts:
     def plan(self, decomposed: DecomposedGraph) -> ProgramPlan:
         """The plan with the choices of `decomposed`."""
         engine, data = self.engine, self.data
-        policy = MaterializationPolicy.for_model(
-            self.alternatives.model, engine.dialect.has_workers, self.options.indexes
-        )
+        policy = MaterializationPolicy.for_model(self.alternatives.model, engine.dialect.has_workers)
         inputs = InputTensors.of_measured(data.inputs)
         definitions = with_shared_orders(translate(decomposed, inputs, self.exact.evaluations, policy))
         transferred_bytes = 0.0

@@ -225,7 +225,7 @@ class _RemainingProgram:
     def plan(self, candidate: _ReplannedChoices, planning_seconds: float) -> ProgramPlan:
         """The plan of a candidate, in which every aggregate has a GROUP BY."""
         model = candidate.alternatives.model
-        policy = MaterializationPolicy.for_model(model, self.before.dialect.has_workers, self.before.options.indexes)
+        policy = MaterializationPolicy.for_model(model, self.before.dialect.has_workers)
         inputs = replace(InputTensors.of_measured(self.inputs), identifying={})
         return replace(
             self.before,

@@ -7,9 +7,9 @@ from sqlglot import exp
 
 from sparseeinsum.algebra.operators import Convert, Densify, Resident, Slice, Stack
 from sparseeinsum.algebra.schemas import Schema
-from sparseeinsum.decompose.repartitions import LEAST_SHARED_BYTES
+from sparseeinsum.decompose.repartitions import is_shared_array
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
-from sparseeinsum.operators.dtypes import ITEM_BYTES, is_complex
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.render.array_positions import (
     KeyOf,
     extents_inside,
@@ -323,8 +323,7 @@ def reserved_memory(schema: Schema, parts: int = 1) -> tuple[exp.Subquery, exp.C
 
 def is_written_by_all(schema: Schema) -> bool:
     """Whether all threads write a resident array in one place; its arrays are then crossed with one row."""
-    size_bytes = math.prod(schema.key_counts.values()) * schema.list_length * ITEM_BYTES[schema.tensor.dtype]
-    return size_bytes >= LEAST_SHARED_BYTES
+    return is_shared_array(schema.tensor)
 
 
 def row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:

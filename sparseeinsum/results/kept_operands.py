@@ -3,7 +3,7 @@
 Runs with a memory limit of their own, or in another number of threads, do not read what others keep.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -39,18 +39,30 @@ def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> M
     if not owned:
         return {}
     versions = row_versions(owned, engine)
+    sources = {_made(operand): source.source for operand, source in operands.items()}
     needed: dict[Relation, Hashable] = {
-        operand: (versions[source.source.tensor.name].version, plan.threads)
-        for operand, source in operands.items()
-        if source.source.tensor.name in owned
+        made: (versions[source.tensor.name].version, plan.threads)
+        for made, source in sources.items()
+        if source.tensor.name in owned
     }
 
     def keep(missing: Sequence[Relation]) -> list[int | None]:
-        return _put_into_memory({operand: operands[operand].source for operand in missing}, plan, engine)
+        return _put_into_memory({made: sources[made] for made in missing}, plan, engine)
 
-    new = {operand: operands[operand].source for operand in needed if not kept.was_needed(operand)}
+    new = {made: sources[made] for made in needed if not kept.was_needed(made)}
     kept_at_once = needed if at_once else _small(new, plan)
-    return kept.handles(needed, plan.alternatives.model.kept_bytes, keep, kept_at_once)
+    handles = kept.handles(needed, plan.alternatives.model.kept_bytes, keep, kept_at_once)
+    return _by_operand(operands, handles)
+
+
+def _made(operand: Relation) -> Relation:
+    """What has the memory of an operand: rows, and one array of them, have the same."""
+    return resident_of(operand) if isinstance(operand, Stack) else operand
+
+
+def _by_operand(operands: Iterable[Relation], handles: Mapping[Relation, int | None]) -> dict[Relation, int | None]:
+    """The handles of operands, as far as there are any, from those of what has their memory."""
+    return {operand: handles[_made(operand)] for operand in operands if _made(operand) in handles}
 
 
 def _small(operands: Mapping[Relation, StoredTensor], plan: ProgramPlan) -> frozenset[Relation]:
@@ -80,12 +92,13 @@ def operands_of_passes(plan: ProgramPlan, name: str, engine: Engine) -> Iterator
         return
     first, *others = (dict(_in_memory(relation)) for relation in passes)
     shared = {operand: source for operand, source in first.items() if all(operand in other for other in others)}
+    sources = {_made(operand): source.source for operand, source in shared.items()}
 
-    def keep(operands: Sequence[Relation]) -> list[int | None]:
-        return _put_into_memory({operand: shared[operand].source for operand in operands}, plan, engine)
+    def keep(missing: Sequence[Relation]) -> list[int | None]:
+        return _put_into_memory({made: sources[made] for made in missing}, plan, engine)
 
-    with kept.during_statement(list(shared), keep) as handles:
-        yield handles
+    with kept.during_statement(list(sources), keep) as handles:
+        yield _by_operand(shared, handles)
 
 
 def _put_into_memory(operands: Mapping[Relation, StoredTensor], plan: ProgramPlan, engine: Engine) -> list[int | None]:
@@ -135,8 +148,7 @@ def _of_source(relation: Relation, source: StoredTensor) -> Relation:
 
 @lru_cache(maxsize=512)
 def _written_text(operand: Relation, dialect: Dialect) -> str:
-    resident = resident_of(operand) if isinstance(operand, Stack) else operand
-    return write_sql(relation_query(resident, dialect), dialect)
+    return write_sql(relation_query(operand, dialect), dialect)
 
 
 def _operands_in_memory(plan: ProgramPlan) -> Iterator[tuple[Relation, Stored]]:

@@ -3,10 +3,8 @@
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.algebra import translate
-from sparseeinsum.decompose import compressed_access, fused_products, indexed_access, model, repartition_costs
+from sparseeinsum.decompose import compressed_access, fused_products, indexed_access, model, repartitions
 from sparseeinsum.decompose.cost import Work
-from sparseeinsum.render import layouts
 
 
 def index_wherever_possible(patch: pytest.MonkeyPatch) -> None:
@@ -62,5 +60,4 @@ def matched_results(plan: se.Plan) -> set[str]:
 
 def share_arrays_of_any_size(patch: pytest.MonkeyPatch) -> None:
     """Let all threads write even small arrays to one place in memory."""
-    for module in (repartition_costs, translate, layouts):
-        patch.setattr(module, "LEAST_SHARED_BYTES", 1)
+    patch.setattr(repartitions, "_LEAST_SHARED_BYTES", 1)

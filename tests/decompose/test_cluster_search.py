@@ -150,7 +150,7 @@ V1[m, h] = W1[m, h] - sum(X[b, m] * F[b, h])
 def bytes_of(graph: DecomposedGraph, plan: se.Plan, model: CostModel) -> float:
     """The bytes that machines are expected to send each other."""
     assert graph.cluster_plan is not None
-    policy = MaterializationPolicy.for_model(model, has_workers=True, indexes=False)
+    policy = MaterializationPolicy.for_model(model, has_workers=True)
     definitions = translate(graph, InputTensors.of_measured(plan.data.inputs), model.evaluations, policy)
     return place_definitions(definitions, graph.cluster_plan, model).total_bytes
 

@@ -323,7 +323,7 @@ class TestRepartition:
         )
 
     @pytest.mark.parametrize(
-        ("before", "bounds", "tuples", "is_in_order"),
+        ("before", "bounds", "tuples", "is_in_memory"),
         [
             ((1, 0), (500, 100), 500, True),
             ((1, 50), (500, 100), 1000, True),
@@ -332,7 +332,7 @@ class TestRepartition:
         ],
     )
     def test_large_arrays_in_order_are_copied_in_memory(
-        self, before: tuple[int, int], bounds: tuple[int, int], tuples: int, is_in_order: bool
+        self, before: tuple[int, int], bounds: tuple[int, int], tuples: int, is_in_memory: bool
     ) -> None:
         """Parts are read from a table, and hashed if an aggregate puts them together."""
         model = replace(
@@ -341,7 +341,7 @@ class TestRepartition:
         keys, size = 8 * (2 - before.count(0)), 8 * bounds[0] * bounds[1]
         scanned = 0.35 * (size + tuples * keys)
         expected = Work(tuples, 0.35 * size + scanned, operators=1)
-        if not is_in_order:
+        if not is_in_memory:
             expected = Work(tuples, size + scanned, hashed_tuples=tuples, operators=1)
         assert model.repartitions.work("A", before, (0, 0)) == expected
 

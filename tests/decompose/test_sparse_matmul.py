@@ -198,7 +198,7 @@ def test_infinity_at_absent_entries_counts(db: se.Database, everywhere: None) ->
 
 @duckdb_alone
 def test_chosen_where_it_pays(db: se.Database) -> None:
-    """A small graph is multiplied at once; a large one by rows, which threads share."""
+    """A small graph is multiplied at once; a large one by rows, if its arrays leave the caches: not with 16 columns."""
     rng = np.random.default_rng(0)
     text = "Y[i, k] = sum(A[i, j] * X[j, k])\nR[i, k] = relu(Y[i, k])\nZ[i, k] = sum(A[i, j] * R[j, k])"
     for nodes, columns, chosen in ((2_000, 16, {"Y": 0, "Z": 0}), (100_000, 64, {})):

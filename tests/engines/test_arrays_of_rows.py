@@ -1,15 +1,18 @@
 """Single arrays that statements put together in memory from the arrays of rows, and read there."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from indexing import share_arrays_of_any_size
 from numpy.typing import NDArray
 
 import sparseeinsum as se
+from sparseeinsum.results import kept_operands
 
 Array = NDArray[Any]
 LARGE = 200  # rows and columns of a matrix of more than 256 kB
@@ -17,9 +20,12 @@ SQUARE = "Y[i, j] = A[i, j] * A[i, j]"
 
 
 @pytest.fixture
-def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small arrays are put together in memory, too."""
+def any_size(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Small arrays are put together in memory, too; queries of what runs keep are written again."""
     share_arrays_of_any_size(monkeypatch)
+    kept_operands._written_text.cache_clear()
+    yield
+    kept_operands._written_text.cache_clear()
 
 
 @st.composite
@@ -84,3 +90,18 @@ class TestSql:
         plan = db.plan(f"{SQUARE}\nZ[i, j] = exp(Y[i, j])", pin={"Y": ("i",), "Z": ()}, layout="any")
         assert "Y_resident" in plan.sql()
         np.testing.assert_allclose(db.run(plan)["Z"].to_numpy(), np.exp((np.eye(LARGE) + 1) ** 2))
+
+    def test_rows_and_the_array_of_them_are_kept_once(self, db: se.Database) -> None:
+        a = np.random.default_rng(0).random((LARGE, LARGE))
+        db.tensor("A", a, promoted=["dim_0"])
+        db.tensor("E", sp.eye_array(LARGE, format="coo"))
+        text = "Y[i, k] = sum(E[i, j] * A[j, k])\nZ[i, j] = exp(A[i, j])"
+        plan = db.plan(text, pin={"Y": ("i", "j"), "Z": ()}, outputs=["Y", "Z"], layout="any")
+        assert plan.sql().count("A_resident AS (") == 1
+        for _ in range(2):
+            results = db.run(plan, replan=False, progress=False)
+            np.testing.assert_allclose(results["Y"].to_numpy(), a)
+            np.testing.assert_allclose(results["Z"].to_numpy(), np.exp(a))
+        kept = db._engine.kept_memory
+        assert kept is not None
+        assert kept.size_bytes < 2 * a.nbytes  # of A and E
