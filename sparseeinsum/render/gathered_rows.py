@@ -16,10 +16,8 @@ from sparseeinsum.render.compressed_rows import only_value, result_value
 from sparseeinsum.render.compressing_queries import computed_number
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.layouts import HANDLE_COLUMN, NO_ROWS, element_of, row_position, size_where
-from sparseeinsum.render.sources import ListSource, SelectSource, aliased, named, unused
+from sparseeinsum.render.sources import ListSource, SelectSource, aliased, in_one_process, named, unused
 from sparseeinsum.statistics.columns import computed_type, stored_type
-
-_MOST_ROWS = (1 << 63) - 1
 
 
 def array_select(relation: Resident, source: SelectSource) -> exp.Select:
@@ -30,10 +28,8 @@ def array_select(relation: Resident, source: SelectSource) -> exp.Select:
     stacked = call("tensor_stack", source.value("t"), position, rows, size, element_of(schema))
     count = exp.Mul(this=rows.copy(), expression=size.copy())
     filled = call("tensor_fill", size_where(count, NO_ROWS), element_of(schema))
-    # A LIMIT keeps workers from making an array each, as large as the result.
-    tuples = exp.select("*").from_(aliased(source.table, "u"), copy=False).limit(integer(_MOST_ROWS), copy=False)
     value = exp.alias_(exp.func("coalesce", stacked, filled), HANDLE_COLUMN)
-    return exp.select(value).from_(tuples.subquery("t"), copy=False)
+    return exp.select(value).from_(aliased(in_one_process(source).table, "t"), copy=False)
 
 
 def reads_rows(relation: Contract, dialect: Dialect, kept: Container[Relation]) -> bool:

@@ -28,6 +28,7 @@ from sparseeinsum.render.calls import (
     integers,
     text,
 )
+from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.sources import SelectSource, aliased, key_column, named, unused, with_join, with_value_column
 from sparseeinsum.statistics.columns import number_type, stored_type, type_named
 from sparseeinsum.statistics.extents import Extent, as_sql, product
@@ -157,6 +158,12 @@ def stack_select(relation: Stack, source: SelectSource) -> exp.Select:
     value = exp.alias_(stacked, VALUE_COLUMN, copy=False)
     select = exp.select(*keys, value).from_(aliased(source.table, "t"), copy=False)
     return select.group_by(*[expression.copy() for expression in grouped.values()], copy=False)
+
+
+def is_stacked_in_one_process(relation: Stack, dialect: Dialect) -> bool:
+    """Whether workers, which share no memory, had better not share the rows of one large array."""
+    has_processes = dialect.has_workers and not dialect.distributes
+    return has_processes and not relation.schema.keys and is_shared_array(relation.schema.tensor)
 
 
 def fill_where(schema: Schema, nothing: exp.Expr) -> exp.Expr:

@@ -56,6 +56,7 @@ from sparseeinsum.render.layouts import (
     convert_select,
     densify_from_keys_select,
     densify_select,
+    is_stacked_in_one_process,
     is_written_by_all,
     resident_array_source,
     resident_of,
@@ -68,6 +69,7 @@ from sparseeinsum.render.row_chain_queries import ChainWriter
 from sparseeinsum.render.sources import (
     ListSource,
     SelectSource,
+    in_one_process,
     indices_select,
     list_source,
     materialized_source,
@@ -349,6 +351,8 @@ class Renderer:
         source = self.source(relation.input)
         if isinstance(relation, Densify) and relation.all_keys is not None:
             return densify_from_keys_select(source, self.source(relation.all_keys))
+        if isinstance(relation, Stack) and is_stacked_in_one_process(relation, self.dialect):
+            source = in_one_process(source)
         if isinstance(relation, Slice):
             source = self._separated_from_joins(source)
             self._compute_once(source)

@@ -9,7 +9,7 @@ from sparseeinsum.algebra.operators import Restrict
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.language.tensors import VALUE_COLUMN, Decomposition, ListLayout, StoredTensor, unused_axis_name
 from sparseeinsum.operators.dtypes import ITEM_BYTES
-from sparseeinsum.render.calls import call
+from sparseeinsum.render.calls import call, integer
 from sparseeinsum.render.dialects import Dialect
 from sparseeinsum.render.packing import is_packed, packed, unpacked
 from sparseeinsum.statistics.columns import value_of, written_table
@@ -19,6 +19,7 @@ from sparseeinsum.statistics.tensor_rows import table_of_rows
 # A smaller part of a scan is not worth a task of its own (measured: bench/gcn.py).
 _MIN_ROWS = 256
 _MIN_VALUES = 16_384
+_MOST_ROWS = (1 << 63) - 1
 _PLAIN_CLAUSES = frozenset(("expressions", "from_", "with_"))
 
 
@@ -184,6 +185,12 @@ def _in_ranges(table: exp.Expr, boundaries: Sequence[int], row_number: str | Non
             rows = rows.where(exp.column(row_number) < high, copy=False)
         ranges.append(rows)
     return exp.union(*ranges, distinct=False, copy=False)
+
+
+def in_one_process(source: SelectSource) -> SelectSource:
+    """The source without workers that share its rows: an aggregate of each would return as large an array as all."""
+    tuples = exp.select("*").from_(aliased(source.table, "u"), copy=False).limit(integer(_MOST_ROWS), copy=False)
+    return replace(source, table=tuples)
 
 
 def restricted_source(relation: Restrict, source: SelectSource) -> SelectSource:

@@ -105,3 +105,14 @@ class TestSql:
         kept = db._engine.kept_memory
         assert kept is not None
         assert kept.size_bytes < 2 * a.nbytes  # of A and E
+
+
+@pytest.mark.engines("postgresql", reason="threads of DuckDB share memory")
+@pytest.mark.parametrize(("bound", "is_shared"), [(LARGE, False), (100, True)])
+def test_workers_share_the_rows_of_small_arrays(db: se.Database, bound: int, is_shared: bool) -> None:
+    """Each would return an array as large as the result."""
+    a = np.random.default_rng(0).random((bound, bound))
+    db.tensor("A", a, promoted=["dim_0"])
+    plan = db.plan(SQUARE, pin={"Y": ()}, layout="any")
+    assert ("LIMIT" not in plan.sql()) == is_shared
+    np.testing.assert_array_equal(db.run(plan, progress=False)["Y"].to_numpy(), a * a)

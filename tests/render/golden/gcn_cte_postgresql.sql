@@ -71,7 +71,12 @@ WITH "D_compressed" AS MATERIALIZED (
       tensor_stack(t.val, t.dim_0, 1433, 256, CAST(0 AS DOUBLE PRECISION)),
       tensor_fill(366848 + COUNT(*), CAST(0 AS DOUBLE PRECISION))
     ) AS val
-  FROM main.w1 AS t
+  FROM (
+    SELECT
+      *
+    FROM main.w1 AS u
+    LIMIT 9223372036854775807
+  ) AS t
 ), "W2_whole" AS (
   /* W2[dim_0, dim_1] */
   SELECT
