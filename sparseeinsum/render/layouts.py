@@ -304,7 +304,7 @@ def resident_select(relation: Resident, source: SelectSource) -> exp.Select:
     """The SELECT that puts all arrays into one, in C order of their keys, and returns its handle in memory."""
     schema = relation.schema
     value, (position, rows), fill = source.value("t"), row_position(schema, _keys_of(source, "t")), element_of(schema)
-    if not is_written_by_all(schema):
+    if not is_shared_array(schema.tensor):
         handle = call("tensor_resident", value, position, rows, fill)
         return exp.select(exp.alias_(handle, HANDLE_COLUMN)).from_(aliased(source.table, "t"), copy=False)
     reserved, memory = reserved_memory(schema)
@@ -326,11 +326,6 @@ def reserved_memory(schema: Schema, parts: int = 1) -> tuple[exp.Subquery, exp.C
     memory = call("tensor_reserved", rows, size, element_of(schema), exp.cast(call("UUID"), "VARCHAR"))
     reserved = exp.select(exp.alias_(memory, HANDLE_COLUMN)).subquery(_RESERVED)
     return reserved, exp.column(HANDLE_COLUMN, table=_RESERVED)
-
-
-def is_written_by_all(schema: Schema) -> bool:
-    """Whether all threads write a resident array in one place; its arrays are then crossed with one row."""
-    return is_shared_array(schema.tensor)
 
 
 def row_position(schema: Schema, key_of: KeyOf) -> tuple[exp.Expr, exp.Expr]:

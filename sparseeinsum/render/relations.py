@@ -28,6 +28,7 @@ from sparseeinsum.algebra.operators import (
 )
 from sparseeinsum.algebra.row_chains import RowChain
 from sparseeinsum.algebra.schemas import Schema
+from sparseeinsum.decompose.repartitions import is_shared_array
 from sparseeinsum.language.tensors import VALUE_COLUMN, StoredTensor
 from sparseeinsum.render.array_chain_queries import ArrayChainWriter, range_of, value_columns
 from sparseeinsum.render.blocks import Block
@@ -57,7 +58,6 @@ from sparseeinsum.render.layouts import (
     densify_from_keys_select,
     densify_select,
     is_stacked_in_one_process,
-    is_written_by_all,
     resident_array_source,
     resident_of,
     resident_select,
@@ -359,7 +359,7 @@ class Renderer:
         if isinstance(relation, Resident) and not self.dialect.keeps_residents:
             block = self._block_of(relation.input)
             return array_select(relation, source) if block is None or block.array is None else block.array.copy()
-        if isinstance(relation, Resident) and is_written_by_all(relation.schema):
+        if isinstance(relation, Resident) and is_shared_array(relation.schema.tensor):
             source = self._separated_from_joins(source)
         return _SELECTS[type(relation)](relation, source)
 

@@ -39,30 +39,31 @@ def kept_operands(plan: ProgramPlan, engine: Engine, at_once: bool = False) -> M
     if not owned:
         return {}
     versions = row_versions(owned, engine)
-    sources = {_made(operand): source.source for operand, source in operands.items()}
+    sources = {_memory_of(operand): source.source for operand, source in operands.items()}
     needed: dict[Relation, Hashable] = {
-        made: (versions[source.tensor.name].version, plan.threads)
-        for made, source in sources.items()
+        relation: (versions[source.tensor.name].version, plan.threads)
+        for relation, source in sources.items()
         if source.tensor.name in owned
     }
 
     def keep(missing: Sequence[Relation]) -> list[int | None]:
-        return _put_into_memory({made: sources[made] for made in missing}, plan, engine)
+        return _put_into_memory({relation: sources[relation] for relation in missing}, plan, engine)
 
-    new = {made: sources[made] for made in needed if not kept.was_needed(made)}
+    new = {relation: sources[relation] for relation in needed if not kept.was_needed(relation)}
     kept_at_once = needed if at_once else _small(new, plan)
     handles = kept.handles(needed, plan.alternatives.model.kept_bytes, keep, kept_at_once)
     return _by_operand(operands, handles)
 
 
-def _made(operand: Relation) -> Relation:
-    """What has the memory of an operand: rows, and one array of them, have the same."""
+def _memory_of(operand: Relation) -> Relation:
+    """The relation that is in memory for an operand: the same one for rows and for one array of them."""
     return resident_of(operand) if isinstance(operand, Stack) else operand
 
 
 def _by_operand(operands: Iterable[Relation], handles: Mapping[Relation, int | None]) -> dict[Relation, int | None]:
-    """The handles of operands, as far as there are any, from those of what has their memory."""
-    return {operand: handles[_made(operand)] for operand in operands if _made(operand) in handles}
+    """The handles of operands, as far as there are any, from those of the relations in memory."""
+    relations = {operand: _memory_of(operand) for operand in operands}
+    return {operand: handles[relation] for operand, relation in relations.items() if relation in handles}
 
 
 def _small(operands: Mapping[Relation, StoredTensor], plan: ProgramPlan) -> frozenset[Relation]:
@@ -92,10 +93,10 @@ def operands_of_passes(plan: ProgramPlan, name: str, engine: Engine) -> Iterator
         return
     first, *others = (dict(_in_memory(relation)) for relation in passes)
     shared = {operand: source for operand, source in first.items() if all(operand in other for other in others)}
-    sources = {_made(operand): source.source for operand, source in shared.items()}
+    sources = {_memory_of(operand): source.source for operand, source in shared.items()}
 
     def keep(missing: Sequence[Relation]) -> list[int | None]:
-        return _put_into_memory({made: sources[made] for made in missing}, plan, engine)
+        return _put_into_memory({relation: sources[relation] for relation in missing}, plan, engine)
 
     with kept.during_statement(list(sources), keep) as handles:
         yield _by_operand(shared, handles)
