@@ -7,15 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.call_threads import elements_of_call, threads_of_call
 from sparseeinsum.decompose.choice import Choice, is_single_array, reference_tiles
-from sparseeinsum.decompose.compressed_access import (
-    expanding,
-    in_row_products,
-    in_rows,
-    is_sparse,
-    order_of_other,
-    row_products,
-    sparse_products,
-)
+from sparseeinsum.decompose.compressed_access import expanding, is_sparse, sparse_products
 from sparseeinsum.decompose.copied_parts import CopiedPart, copied_part
 from sparseeinsum.decompose.cost import (
     BATCHED_START_OPERATIONS,
@@ -25,14 +17,14 @@ from sparseeinsum.decompose.cost import (
     ContractionSizes,
     CostConstants,
     EmbeddedAccounting,
-    Work,
 )
 from sparseeinsum.decompose.costs_within_memory import CostsWithinMemory
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.decompose.einsum_kinds import EinSumKinds, Uses
 from sparseeinsum.decompose.footprints import Footprints
 from sparseeinsum.decompose.graph_sizes import GraphSizes
-from sparseeinsum.decompose.indexed_access import StoredOrder, indexable_operands, indexed
+from sparseeinsum.decompose.in_memory_costs import InMemoryCosts
+from sparseeinsum.decompose.indexed_access import StoredOrder, indexed
 from sparseeinsum.decompose.joining import (
     OperandSizes,
     copied_bytes,
@@ -44,7 +36,6 @@ from sparseeinsum.decompose.joining import (
     share_keys,
     skew_factor,
 )
-from sparseeinsum.decompose.matched_access import in_matched_rows, in_matched_values, matched_order
 from sparseeinsum.decompose.memory_footprint import UNLIMITED, Footprint, RunMemory
 from sparseeinsum.decompose.repartition_costs import RepartitionCosts
 from sparseeinsum.decompose.sparse_matmul import sparse_matmul_cost, sparse_matmuls
@@ -112,6 +103,7 @@ class CostModel:
     footprints: Footprints = field(init=False, repr=False, compare=False)
     kinds: EinSumKinds = field(init=False, repr=False, compare=False)
     _within_memory: CostsWithinMemory = field(init=False, repr=False, compare=False)
+    _in_memory: InMemoryCosts = field(init=False, repr=False, compare=False)
     _known_costs: dict[tuple[str, Choice], VertexCost] = field(default_factory=dict, init=False, repr=False)
     _known_footprints: dict[tuple[str, Choice], Footprint] = field(default_factory=dict, init=False, repr=False)
     _reader_counts: Counter[str] = field(default_factory=Counter, init=False, repr=False)
@@ -153,6 +145,8 @@ class CostModel:
         inputs = frozenset(self.graph.inputs)
         within_memory = CostsWithinMemory(sizes, footprints, self.memory, self.constants, inputs)
         object.__setattr__(self, "_within_memory", within_memory)
+        in_memory_costs = InMemoryCosts(footprints, within_memory, self.constants, self.resident_bytes)
+        object.__setattr__(self, "_in_memory", in_memory_costs)
         stored = self.in_lists, self.of_numbers, self.staying, inputs, products
         kinds = EinSumKinds(sizes, self.evaluations, self.orders, self.index_maps, *stored)
         object.__setattr__(self, "kinds", kinds)
@@ -175,8 +169,8 @@ class CostModel:
         evaluation = self.evaluations[decomposed.name]
         costs = [self._price(decomposed, absence) for absence in evaluation.absence_options(keys)]
         if self.resident_bytes > 0 and decomposed.promoted:  # a single array is neither read by key nor ordered by row
-            costs += [*self._row_product_costs(decomposed, costs), *self._matched_costs(decomposed, costs)]
-            costs += self._indexed_costs(decomposed, evaluation)
+            indexed = [self._price(decomposed, *read) for read in self._in_memory.indexable(decomposed)]
+            costs = [*costs, *self._in_memory.costs(decomposed, costs, indexed)]
         cost = self._within_memory.cheapest(decomposed, self._with_expansions(einsum, costs))
         products = list(self._sparse_matmul_costs(decomposed, evaluation, cost))
         return min(products, key=lambda product: product.seconds) if products else cost
@@ -226,67 +220,6 @@ class CostModel:
                 )
                 if best.is_within_memory or not dense.is_within_memory:
                     yield best
-
-    def _indexed_costs(self, decomposed: DecomposedEinSum, evaluation: Evaluation) -> Iterator[VertexCost]:
-        """Costs if one operand is kept in memory and read by index, so that its absent entries read as the fill."""
-        for index in indexable_operands(decomposed, self.graph, evaluation.computed_in):
-            size_bytes = self.footprints.resident(decomposed, index).size_bytes
-            if size_bytes > max(self.resident_bytes, self._alone_bytes):
-                continue
-            dense = tuple([matters and other != index for other, matters in enumerate(evaluation.matters)])
-            cost = self._price(decomposed, Absence(JoinKind.INNER, dense), index)
-            if self.has_handles and size_bytes <= self.resident_bytes:
-                yield cost
-            order = order_of_other(decomposed, index, self.graph, evaluation, self.has_handles)
-            if order is not None:
-                yield from self._compressed_costs(decomposed, replace(cost, orders={1 - index: order}))
-
-    @property
-    def _alone_bytes(self) -> float:
-        """The most bytes of operands in the memory of an EinSum in passes, whose statements have all memory."""
-        return self.memory.limit_bytes / self.memory.margins.states if self.has_handles else 0.0
-
-    def _compressed_costs(self, decomposed: DecomposedEinSum, cost: VertexCost) -> Iterator[VertexCost]:
-        """The cost if one operand is kept in memory, and the other one is ordered by row, in passes if necessary."""
-        (sizes,) = self.footprints.compressed(decomposed, cost)
-        (resident,) = [self.footprints.resident(decomposed, 1 - index) for index in cost.orders]
-        prices, missed = self.footprints.product_prices, resident.missed_bytes(cost.joined)
-        ordered = self._in_rows(decomposed, cost, in_rows(cost.join, sizes, prices, missed))
-        if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
-            yield ordered
-        elif self.has_handles:
-            yield from self._within_memory.in_fitting_passes(decomposed, ordered)
-
-    def _row_product_costs(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> Iterator[VertexCost]:
-        """Costs if both operands are ordered by row, and multiplied row by row, where that fits into memory."""
-        for orders in row_products(decomposed, self.graph, self.evaluations[decomposed.name]):
-            for cost in (replace(cost, orders=orders) for cost in costs if cost.absence.join == JoinKind.INNER):
-                if self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes:
-                    _, of_other = orders.values()
-                    sizes, prices = list(self.footprints.compressed(decomposed, cost)), self.footprints.product_prices
-                    work = in_row_products(cost.joined, cost.tuples, sizes, not of_other.positions, prices)
-                    yield self._in_rows(decomposed, cost, work)
-
-    def _matched_costs(self, decomposed: DecomposedEinSum, costs: list[VertexCost]) -> Iterator[VertexCost]:
-        """Costs if both operands are ordered by row, and matched row by row, where that fits into memory."""
-        order = matched_order(decomposed, self.graph, self.evaluations[decomposed.name])
-        if order is None:
-            return
-        for joined in costs:
-            cost = replace(joined, orders={0: order, 1: order}, is_matched=True)
-            fits = self.footprints.memory_bytes(decomposed, cost) <= self.resident_bytes
-            if fits and not any(cost.absence.dense) and cost.copied is None:
-                in_memory = in_matched_rows if self.has_handles else in_matched_values
-                join = in_memory(cost.join, self.footprints.compressed(decomposed, cost))
-                seconds = sum([work.seconds(self.constants) for work in (join, cost.aggregation, cost.filling)])
-                yield replace(cost, join=join, seconds=seconds)
-
-    def _in_rows(self, decomposed: DecomposedEinSum, cost: VertexCost, join: Work) -> VertexCost:
-        """The cost if groups are computed at once, by a join that takes that work."""
-        result = self.sizes.of(decomposed.name, decomposed.result)
-        written = Work(bytes_moved=cost.tuples * result.tuple_bytes)
-        seconds = sum([work.seconds(self.constants) for work in (join, written, cost.filling)])
-        return replace(cost, join=join, aggregation=written, seconds=seconds)
 
     def _with_expansions(self, einsum: EinSum, costs: list[VertexCost]) -> list[VertexCost]:
         """The costs with those of reading entries out of lists, of operands that are not ordered by row from lists."""

@@ -33,8 +33,10 @@ class StoringCosts:
         """The cost with that of a table of the result, which results get that are read more than once.
 
         Single arrays that are too large for a row take as long where one operator hands them to the next: every copy
-        is in memory that the system must provide first.
+        is in memory that the system must provide first. A result that nothing reads goes to the user at once.
         """
+        if uses.readers == 0:
+            return cost
         is_free = self.fits_into_row(einsum.output.tensor) if self.is_in_chain(choice) else uses.total < 2
         if is_free and not self.are_large_arrays(einsum, choice, cost):
             return cost

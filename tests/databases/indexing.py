@@ -3,7 +3,14 @@
 import pytest
 
 import sparseeinsum as se
-from sparseeinsum.decompose import compressed_access, fused_products, indexed_access, model, repartitions
+from sparseeinsum.decompose import (
+    compressed_access,
+    fused_products,
+    in_memory_costs,
+    indexed_access,
+    model,
+    repartitions,
+)
 from sparseeinsum.decompose.cost import Work
 
 
@@ -17,8 +24,8 @@ def compress_wherever_possible(patch: pytest.MonkeyPatch) -> None:
     """Make ordering by row in memory free, even for few rows, so that plans do it wherever possible."""
     patch.setattr(indexed_access.ResidentSizes, "keeping", lambda _: Work())
     patch.setattr(compressed_access, "_LEAST_ROWS", 1)
-    patch.setattr(model, "in_rows", lambda *_: Work())
-    patch.setattr(model, "in_row_products", lambda *_, **__: Work())
+    patch.setattr(in_memory_costs, "in_rows", lambda *_: Work())
+    patch.setattr(in_memory_costs, "in_row_products", lambda *_, **__: Work())
 
 
 def compressed_steps(plan: se.Plan) -> dict[str, tuple[int, ...]]:
@@ -49,7 +56,7 @@ def match_wherever_possible(patch: pytest.MonkeyPatch) -> None:
     """Make matching rows free, even few, so that plans match operands of numbers instead of joining them."""
     patch.setattr(compressed_access, "_LEAST_ROWS", 1)
     for work in ("in_matched_rows", "in_matched_values"):
-        patch.setattr(model, work, lambda *_: Work())
+        patch.setattr(in_memory_costs, work, lambda *_: Work())
 
 
 def matched_results(plan: se.Plan) -> set[str]:
