@@ -79,6 +79,7 @@ class ProductPrices:
         mask_entry: An entry of the mask.
         gathered_row: A row of a product with a resident array.
         ordering: What ordering takes, in the time of an entry with a tuple of its own.
+        before_array: What ordering takes of an operand that is multiplied by an array.
     """
 
     by_matrix: RowPrices
@@ -90,6 +91,7 @@ class ProductPrices:
     mask_entry: float
     gathered_row: float
     ordering: OrderingPrices
+    before_array: OrderingPrices
 
     def orderings(self, sizes: "Iterable[CompressedSizes]") -> Work:
         """The work to order operands."""
@@ -112,6 +114,7 @@ OF_HANDLES = ProductPrices(
     mask_entry=2.4,
     gathered_row=1.0,
     ordering=IN_MEMORY,
+    before_array=IN_MEMORY,
 )
 OF_VALUES = ProductPrices(
     by_matrix=RowPrices(0.5, 0.015),
@@ -123,6 +126,7 @@ OF_VALUES = ProductPrices(
     mask_entry=0.05,
     gathered_row=0.4,
     ordering=OrderingPrices(1.0, 0.05, 2.4),
+    before_array=OrderingPrices(0.45, 0.2, 0.3),
 )
 
 

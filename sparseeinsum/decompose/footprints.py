@@ -72,7 +72,9 @@ class Footprints:
         if not self.has_handles and operand.tensor in self.sparse_products and order.rows == operand.labels[:1]:
             return AS_COMPUTED
         stays = loads < 1.0
-        return IN_ARRAYS if self._is_streamed(cost) and not stays else self.product_prices.ordering
+        if self._is_streamed(cost) and not stays:
+            return IN_ARRAYS
+        return self.product_prices.before_array if len(cost.orders) == 1 else self.product_prices.ordering
 
     @property
     def product_prices(self) -> ProductPrices:
@@ -106,7 +108,8 @@ class Footprints:
         row_bytes = self.sizes.tuple_bytes(name, tiles)
         loads = self.staying.loads_of(name)
         scanned = self.sizes.stored_bytes(name, tiles) if self.has_handles else 0.0
-        return ResidentSizes(self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes, loads, scanned)
+        sizes = self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes
+        return ResidentSizes(*sizes, loads, scanned, is_value=not self.has_handles)
 
     def kernel(self, einsum: EinSum) -> KernelFacts:
         """What the costs of all choices of an EinSum need; cached."""

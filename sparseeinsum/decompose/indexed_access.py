@@ -7,7 +7,7 @@ fill, as if the operand were dense.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sparseeinsum.decompose.cost import KEPT_BYTES, SCANNED_BYTES, Work
+from sparseeinsum.decompose.cost import KEPT_BYTES, SCANNED_BYTES, STACKED_VALUE, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.language.eingraph import EinGraph
 from sparseeinsum.language.tensors import is_ragged
@@ -46,6 +46,7 @@ class ResidentSizes:
         row_bytes: Bytes of one of them.
         loads_per_run: How often a run puts it there, on average; less than 1 if it stays from run to run.
         scanned_bytes: Bytes of its arrays that are read from a table.
+        is_value: Whether it is a value, which is made row by row, not read by a handle.
     """
 
     tuples: float
@@ -53,6 +54,7 @@ class ResidentSizes:
     row_bytes: int
     loads_per_run: float = 1.0
     scanned_bytes: float = 0.0
+    is_value: bool = False
 
     def missed_bytes(self, reads: float) -> float:
         """Bytes that are not found in the processor's caches if so many tuples are read at random."""
@@ -60,6 +62,8 @@ class ResidentSizes:
 
     def loading(self) -> Work:
         """Work to put the tuples into one array."""
+        if self.is_value:
+            return Work(self.tuples * STACKED_VALUE, self.size_bytes, operators=1)
         bytes_moved = self.size_bytes * KEPT_BYTES + self.scanned_bytes * SCANNED_BYTES
         return Work(self.tuples, bytes_moved, operators=1)
 

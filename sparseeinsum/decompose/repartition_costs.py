@@ -3,7 +3,13 @@
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice, is_single_array
-from sparseeinsum.decompose.cost import ONE_ROW_OPERATOR, Accounting, CostConstants, RepartitionSizes, Work
+from sparseeinsum.decompose.cost import (
+    ONE_ROW_OPERATOR,
+    Accounting,
+    CostConstants,
+    RepartitionSizes,
+    Work,
+)
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import RunMemory, vector_bytes
 from sparseeinsum.decompose.repartitions import Repartition, RepartitionOptions, is_shared_array
@@ -30,7 +36,7 @@ class RepartitionCosts:
         staying: The stored tensors of which single arrays stay in memory from run to run, if they are not larger than
             `kept_bytes`.
         kept_bytes: The most bytes that stay.
-        scans_arrays: Whether arrays that a table has are copied when they are read.
+        has_handles: Whether functions read arrays by handles, which copies those of a table; if not, they read values.
         keeps_arrays: Whether a statement puts arrays of many rows together in memory, and reads them there.
     """
 
@@ -42,7 +48,7 @@ class RepartitionCosts:
     in_one_row: frozenset[str] = frozenset()
     staying: StayingOperands = NOTHING_STAYS
     kept_bytes: float = 0.0
-    scans_arrays: bool = False
+    has_handles: bool = False
     keeps_arrays: bool = False
     _known: dict[tuple[object, ...], Repartition] = field(default_factory=dict, init=False, repr=False)
     _known_seconds: dict[tuple[int, bool, float, Choice, Choice, int], float] = field(
@@ -108,7 +114,7 @@ class RepartitionCosts:
 
     def _change(self, tensor: str, before: Choice, after: Choice) -> RepartitionSizes:
         between = tuple(map(common_tile, before, after))
-        is_scanned = self.scans_arrays and is_single_array(after)  # else by what reads the parts
+        is_scanned = self.has_handles and is_single_array(after)  # else by what reads the parts
         return RepartitionSizes(
             before=self.sizes.tuples(tensor, before),
             parts=self._cut_parts(tensor, before, between),
@@ -121,6 +127,7 @@ class RepartitionCosts:
             stored_bytes=self._row_bytes(tensor, before),
             is_in_memory=is_single_array(after) and self._can_be_kept(tensor, between),
             scanned_bytes=self.sizes.stored_bytes(tensor, before) if is_scanned else 0.0,
+            are_values=not self.has_handles,
         )
 
     def _can_be_kept(self, tensor: str, tiles: Choice) -> bool:

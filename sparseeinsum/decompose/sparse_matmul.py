@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.call_threads import threads_of_call
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS, RowOrder, count_indices, semiring_of
-from sparseeinsum.decompose.cost import NO_WORK, CostConstants, Work
+from sparseeinsum.decompose.cost import NO_WORK, CostConstants, Work, beyond_cache
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
 from sparseeinsum.decompose.footprints import Footprints
 from sparseeinsum.decompose.indexed_access import needs_no_conversion
@@ -20,9 +20,6 @@ from sparseeinsum.semantics.exactness import Absence, Evaluation, JoinKind
 
 _TUPLES_PER_ROW = 0.05  # that take as long as to begin a row
 _OPERATIONS = 0.6  # relative to those that add to states in a hash table, as for groups that are computed at once
-# An array of so many bytes takes twice as long to write as its bytes, since it leaves the cache and its pages are
-# cleared; much larger ones take longer if other threads wait for the call (measured: rows of 16 to 256 elements).
-_CACHED_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,8 @@ def sparse_matmul_cost(
     threads = threads_of_call(max(sizes.entries, sizes.rows) * inside, memory, has_processes)
     slowdown = (1 if has_processes else memory.threads) / threads  # of the call, beside what constants say
     moved: float = (written + product.permuted_elements(read, written)) * ITEM_BYTES[evaluation.computed_in]
-    moved *= min(1 + moved / _CACHED_BYTES, 1 + max(slowdown, 1))
+    # The larger ones take longer if other threads wait for the call (measured: rows of 16 to 256 elements).
+    moved *= beyond_cache(moved, 1 + max(slowdown, 1))
     work = Work(
         1 + sizes.rows * _TUPLES_PER_ROW,
         moved,
