@@ -81,19 +81,19 @@ class Alternatives:
             return plans
         if plans[0].cost <= _TILING_THRESHOLD * untiled.cost:
             return plans
-        return [untiled, *(plan for plan in plans if choices_of(plan) != choices_of(untiled))][:k]
+        return [untiled, *(plan for plan in plans if plan.choices != untiled.choices)][:k]
 
     def _with_single_arrays(self, plans: list[DecomposedGraph], space: SearchSpace) -> list[DecomposedGraph]:
         """Plans, before them the first one over single arrays where it reads some, unless it is much cheaper."""
         first, model = plans[0], self.model
         if not model.chains_arrays or all(any(step.choice) for step in first.steps):
             return plans
-        allowed, choices = space.allowed(), choices_of(first)
+        allowed, choices = space.allowed(), first.choices
         for step in first.steps:
             name, whole = step.einsum.output.tensor, (DEMOTED,) * len(step.choice)
             if whole in allowed[name] and (DEMOTED in step.choice or not self._has_sparse(step.einsum)):
                 choices[name] = whole
-        if choices == choices_of(first):
+        if choices == first.choices:
             return plans
         single = self.priced(choices)
         row_bytes = sum(
@@ -112,7 +112,7 @@ class Alternatives:
 
     def other_plans(self, plan: DecomposedGraph, k: int) -> list[DecomposedGraph]:
         """The k cheapest plans other than `plan`, best first."""
-        return [other for other in self.best(k + 1) if choices_of(other) != choices_of(plan)][:k]
+        return [other for other in self.best(k + 1) if other.choices != plan.choices][:k]
 
     def variants_by_result(self, plan: DecomposedGraph, k: int) -> dict[str, list[DecomposedGraph]]:
         """For every result, the k cheapest plans that differ from `plan` only in the choice of its EinSum."""
@@ -138,11 +138,6 @@ class Alternatives:
         assert step is not None
         others = [choice for choice in choices if choice != step.choice]
         others.sort(key=lambda choice: self.model.vertex_cost(step.einsum, choice).seconds)
-        fixed = choices_of(plan)
+        fixed = plan.choices
         plans = [self.priced({**fixed, name: choice}) for choice in others[:_MOST_PRICED]]
         return sorted((other for other in plans if other.impossible is None), key=lambda other: other.cost)
-
-
-def choices_of(plan: DecomposedGraph) -> dict[str, Choice]:
-    """The choice of every EinSum of a plan, by the name of its result."""
-    return {step.einsum.output.tensor: step.choice for step in plan.steps}

@@ -181,6 +181,11 @@ class DecomposedGraph:
         """A tensor and the decomposition into which it cannot be brought in the memory limit; None if there is none."""
         return next((key for key, repartition in self.repartitions.items() if not repartition.is_possible), None)
 
+    @property
+    def choices(self) -> dict[str, Choice]:
+        """The choice of every EinSum, by the name of its result."""
+        return {step.einsum.output.tensor: step.choice for step in self.steps}
+
     def step_of(self, name: str) -> Step | None:
         """The step that computes the tensor `name`; None if it is an input."""
         return next((step for step in self.steps if step.einsum.output.tensor == name), None)
@@ -240,8 +245,7 @@ class _StepWork:
 
 def _fuse(steps: dict[str, _StepWork], model: CostModel) -> None:
     """Let steps compute the EinSum that they read at once with their own, where that is expected to take less time."""
-    readers = model.graph.count_readers()
-    read_once = {name for name, count in readers.items() if count == 1 and name not in model.graph.outputs}
+    read_once = model.graph.read_once()
     for name in list(steps):
         for operand in steps[name].priced.einsum.operands:
             reading, read = steps[name], steps.get(operand.tensor)

@@ -140,7 +140,7 @@ class _Pair:
     def of(cls, model: CostModel, reader: PricedEinSum, producer: PricedEinSum) -> "_Pair | None":
         """A pair in one semiring, of which only entries of all operands matter, and whose values are finite."""
         first, second = producer.einsum, reader.einsum
-        semiring = _common_semiring(first, second)
+        semiring = common_semiring(first, second)
         if semiring is None:
             return None
         if not all(_is_plain(model, einsum) for einsum in (producer, reader)):
@@ -154,7 +154,7 @@ class _Pair:
         if reference_tiles(second, read, reader.choice) != result_tiles(first, producer.choice):
             return None
         other = next(operand for operand in second.operands if operand is not read)
-        labels = _labels_in_reader(first, read.labels, second.labels)
+        labels = labels_in_reader(first, read.labels, second.labels)
         factors = tuple(
             [
                 Reference(operand.tensor, tuple([labels[label] for label in operand.labels]))
@@ -168,7 +168,7 @@ class _Pair:
     def products(self) -> Iterator[FusedProduct]:
         """The products that compute both EinSums."""
         operands = (*self.factors, self.other)
-        if all(is_of_numbers(self._tiles(operand)) for operand in operands):
+        if self._is_masked:
             yield from self._masked()
             return
         numbers = [index for index, operand in enumerate(operands) if is_of_numbers(self._tiles(operand))]
@@ -184,6 +184,11 @@ class _Pair:
             yield from self._sampled(entries, arrays)
         if inside[0] == inside[1] == inside[2] and set(output_keys) <= set(entries.labels):
             yield from self._rows(entries, arrays, output_keys)
+
+    @property
+    def _is_masked(self) -> bool:
+        """Whether all operands are read as numbers, one of which is the mask."""
+        return all(is_of_numbers(self._tiles(operand)) for operand in (*self.factors, self.other))
 
     def _sampled(self, entries: Reference, arrays: Sequence[Reference]) -> Iterator[FusedProduct]:
         """The product of numbers and inner products of rows; without handles, a kernel may compute it for all rows."""
@@ -278,8 +283,7 @@ class _Pair:
         function = self.semiring.function
         join = Call(function, (Call(function, (Operand(0), Operand(1))), Operand(2)))
         output, first = self.reader.einsum.output, operands[0].labels
-        is_masked = all(is_of_numbers(self._tiles(operand)) for operand in operands)
-        if is_masked and len(output.labels) < len(first):
+        if self._is_masked and len(output.labels) < len(first):
             output = Reference(output.tensor, first)
         return EinSum(output, tuple(operands), join, self.semiring.aggregate)
 
@@ -303,8 +307,9 @@ class _Pair:
 
     def _sizes(self, operand: Reference, order: RowOrder) -> CompressedSizes:
         model, name = self.model, operand.tensor
-        rows, prices = self._count(operand, order.rows), model.footprints.product_prices.ordering
-        loads = model.staying.loads_of(name)
+        rows, loads = self._count(operand, order.rows), model.staying.loads_of(name)
+        products = model.footprints.product_prices
+        prices = products.ordering if self._is_masked else products.before_array
         return CompressedSizes(rows, self._tuples(operand), name in model.in_lists, loads, prices)
 
     def _size(self, array: Reference) -> int:
@@ -330,7 +335,7 @@ class _Pair:
         return [label for label in operand.labels if self.tiles[label] != 1]
 
 
-def _common_semiring(producer: EinSum, reader: EinSum) -> Semiring | None:
+def common_semiring(producer: EinSum, reader: EinSum) -> Semiring | None:
     """The semiring in which two EinSums together are an aggregate of products of three operands."""
     aggregates = {producer.aggregate, reader.aggregate} - {None}
     for semiring in SEMIRINGS:
@@ -349,7 +354,7 @@ def _is_plain(model: CostModel, priced: PricedEinSum) -> bool:
     return is_inner and is_whole and evaluation.values.entries.is_finite
 
 
-def _labels_in_reader(producer: EinSum, read: Sequence[str], taken: Sequence[str]) -> dict[str, str]:
+def labels_in_reader(producer: EinSum, read: Sequence[str], taken: Sequence[str]) -> dict[str, str]:
     """The labels of an EinSum by what the EinSum that reads its result calls them; those of others are not taken."""
     labels = dict(zip(producer.output.labels, read, strict=True))
     used: Set[str] = {*taken}

@@ -10,6 +10,7 @@ from sparseeinsum.decompose.clusters.cluster_plans import search_for_cluster
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import most_sending_seconds
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
+from sparseeinsum.decompose.fused_choices import with_fused_products
 from sparseeinsum.decompose.joint import search_by_cover, search_greedily, search_jointly
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.decompose.search_space import SearchSpace, any_choice, no_sending
@@ -29,11 +30,13 @@ class Optimizer:
         search: Returns the k cheapest candidates that it finds.
         allows: Whether a choice of an EinSum is considered.
         keeps_in_memory: Whether statements may keep operands in memory, instead of joining and grouping them.
+        looks_for_fused_products: Whether pairs of EinSums that one kernel computes are compared with their choices.
     """
 
     search: Callable[[GraphPricing, int], list[Candidate]]
     allows: Callable[[EinSum, Choice], bool]
     keeps_in_memory: bool = True
+    looks_for_fused_products: bool = False
 
 
 def _is_relational(einsum: EinSum, choice: Choice) -> bool:
@@ -42,7 +45,7 @@ def _is_relational(einsum: EinSum, choice: Choice) -> bool:
 
 
 OPTIMIZERS = {
-    "dp": Optimizer(search_jointly, any_choice),
+    "dp": Optimizer(search_jointly, any_choice, looks_for_fused_products=True),
     "cover": Optimizer(search_by_cover, any_choice),
     "greedy": Optimizer(search_greedily, any_choice),
     "relational": Optimizer(search_greedily, _is_relational, keeps_in_memory=False),
@@ -82,15 +85,19 @@ def optimise(
     Raises:
         PlanError: There is no plan.
     """
-    model = space.model
-    task = task_of(model, space.allowed(), stored, layouts)
+    model, allowed = space.model, space.allowed()
+    task = task_of(model, allowed, stored, layouts)
     search = OPTIMIZERS[optimizer].search
     candidates = search(task, k) if machines is None else search_for_cluster(task, machines, search, k)
     plans = [price_choices(model, dict(candidate.choices), stored, layouts, machines) for candidate in candidates]
     possible = [plan for plan in plans if plan.impossible is None]
     if not possible:
         check_possible(plans[0], model)
-    return sorted(possible, key=lambda plan: plan.cost)
+    best = sorted(possible, key=lambda plan: plan.cost)
+    if machines is None and OPTIMIZERS[optimizer].looks_for_fused_products:
+        fused = with_fused_products(best[0], model, allowed, layouts)
+        best = [fused, *[plan for plan in best if plan.choices != fused.choices]][:k]
+    return best
 
 
 def search_space(

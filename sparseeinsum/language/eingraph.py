@@ -248,6 +248,11 @@ class EinGraph:
         """How many operands of all EinSums refer to a tensor, by its name."""
         return Counter(operand.tensor for einsum in self.einsums for operand in einsum.operands)
 
+    def read_once(self) -> frozenset[str]:
+        """The tensors that are no outputs, and to which one operand refers."""
+        counts = self.count_readers()
+        return frozenset(name for name, count in counts.items() if count == 1 and name not in self.outputs)
+
     def without(self, computed: Container[str], delivered: Container[str]) -> "EinGraph":
         """The EinSums that outputs need which are neither computed nor delivered, with all tensors."""
         outputs = tuple(name for name in self.outputs if name not in computed and name not in delivered)

@@ -12,7 +12,6 @@ from planning_problems import MOST_PLANS, Problem, drawn
 import sparseeinsum as se
 from sparseeinsum.algebra.placement import place_definitions
 from sparseeinsum.algebra.translate import InputTensors, MaterializationPolicy, translate
-from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
 from sparseeinsum.decompose.clusters.local_strategies import slice_strategies, stack_strategies
@@ -173,4 +172,4 @@ def test_small_work_gets_the_choices_that_send_little(db: se.Database, bytes_per
     assert by_bytes.seconds >= best.seconds * (1 - 1e-9)
     assert by_bytes.cost > 10 * by_bytes.seconds  # a second for every byte
     (alone,) = replace(alternatives, machines=None).best(1)
-    assert alternatives.priced(choices_of(alone)).seconds > 1.5 * best.seconds
+    assert alternatives.priced(alone.choices).seconds > 1.5 * best.seconds

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from indexing import fuse_wherever_possible, fused_kernels
@@ -277,3 +278,42 @@ def test_saved_plans_and_little_memory(db: se.Database, tmp_path: Path) -> None:
     np.testing.assert_allclose(db.run(loaded)["Y"].to_scipy().toarray(), expected)
     np.testing.assert_allclose(db.run(db.plan(text, indexes=False))["Y"].to_scipy().toarray(), expected)
     np.testing.assert_allclose(db.run(text, memory_limit="100MB")["Y"].to_scipy().toarray(), expected)
+
+
+class TestChosen:
+    """Plans compute at once where that is cheapest, also where other choices of both EinSums are cheaper alone."""
+
+    @pytest.mark.engines("duckdb", "postgresql")
+    def test_sampled_where_the_sum_alone_is_cheaper_as_one_array(self, db: se.Database) -> None:
+        rng = np.random.default_rng(0)
+        entries = sp.random_array((500, 500), density=0.4, rng=rng)
+        db.tensor("A", entries, layout="A[I, J]")
+        arrays = {name: rng.random((500, 8)) for name in "UV"}
+        for name, array in arrays.items():
+            db.tensor(name, array)
+        plan = db.plan("Y[i, j] = A[i, j] * sum(U[i, k] * V[j, k])")
+        assert set(fused_kernels(plan).values()) == {"sampled"}
+        expected = entries.toarray() * (arrays["U"] @ arrays["V"].T)
+        np.testing.assert_allclose(db.run(plan)["Y"].to_scipy().toarray(), expected)
+
+    @pytest.mark.engines("duckdb", reason="on PostgreSQL one array is cheaper here, even beside the masked product")
+    def test_masked_where_products_alone_are_cheaper_as_one_array(self, db: se.Database) -> None:
+        adjacency = sp.random_array((1000, 1000), density=0.06, rng=np.random.default_rng(0))
+        db.tensor("A", adjacency)
+        plan = db.plan("Y[] = sum(A[i, j] * A[j, k] * A[i, k])")
+        assert fused_kernels(plan) == {"Y": "masked"}
+        dense = adjacency.toarray()
+        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), ((dense @ dense) * dense).sum())
+
+    @pytest.mark.parametrize("layout", ["T[I, J, K]", "T[I, ~j, ~k]"])
+    @pytest.mark.engines("duckdb", "postgresql")
+    def test_rows_of_lists(self, db: se.Database, layout: str) -> None:
+        rng = np.random.default_rng(0)
+        coordinates = np.unravel_index(np.unique(rng.integers(0, 480_000_000, 100_000)), (1000, 800, 600))
+        db.tensor("T", (np.stack(coordinates), rng.random(len(coordinates[0]))), shape=(1000, 800, 600), layout=layout)
+        db.tensor("B", rng.random((800, 16)))
+        db.tensor("C", rng.random((600, 16)))
+        text = "Y[i, r] = sum(T[i, j, k] * B[j, r] * C[k, r])"
+        plan = db.plan(text, layout="any")
+        assert fused_kernels(plan) == {"Y": "rows"}
+        np.testing.assert_allclose(db.run(plan)["Y"].to_numpy(), db.run(text, optimizer="relational")["Y"].to_numpy())

@@ -8,7 +8,6 @@ import pytest
 from reading import contents
 
 import sparseeinsum as se
-from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.plans.units import write_bytes, write_seconds
 from sparseeinsum.results import execution
 
@@ -70,7 +69,7 @@ def test_other_plans_are_compared_with_the_best(chain: se.Database) -> None:
 
 def test_alternatives_differ_in_one_einsum(chain: se.Database) -> None:
     plan = chain.plan(CHAIN)
-    taken = choices_of(plan.data.decomposed)
+    taken = plan.data.decomposed.choices
     variants = plan.data.alternatives.variants_by_result(plan.data.decomposed, 100)
     assert {name: len(others) for name, others in variants.items()} == {"T": 7, "R": 3, "Y": 7, "Z": 3}
     for name, others in variants.items():
@@ -78,9 +77,9 @@ def test_alternatives_differ_in_one_einsum(chain: se.Database) -> None:
         assert seconds == sorted(seconds)
         assert min(seconds) >= plan.cost * (1 - 1e-9)
         for other in others:
-            assert {
-                einsum_name for einsum_name, choice in choices_of(other).items() if choice != taken[einsum_name]
-            } == {name}
+            assert {einsum_name for einsum_name, choice in other.choices.items() if choice != taken[einsum_name]} == {
+                name
+            }
     assert all(
         len(others) == 2 for others in plan.data.alternatives.variants_by_result(plan.data.decomposed, 2).values()
     )

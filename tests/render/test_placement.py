@@ -13,7 +13,6 @@ import sparseeinsum as se
 from sparseeinsum.algebra.placement import PlacedDefinitions, place_definitions
 from sparseeinsum.api.examples import citation_graph, gcn_inputs
 from sparseeinsum.api.graphs import GCN
-from sparseeinsum.decompose.alternatives import choices_of
 from sparseeinsum.decompose.clusters.cluster_plans import ClusterPlan
 from sparseeinsum.decompose.clusters.cluster_tasks import Machines
 from sparseeinsum.decompose.clusters.costs import TransferCosts, Volume
@@ -33,7 +32,7 @@ def cheapest(plan: se.Plan, cluster: Cluster, stored: Mapping[str, Distribution]
     slow = replace(cluster, network_bytes_per_second=1.0)  # only transfers count
     costs = TransferCosts(slow, small_bytes=0)
     alternatives = replace(plan.data.alternatives, machines=Machines(costs, stored))
-    cluster_plan = alternatives.priced(choices_of(plan.data.decomposed)).cluster_plan
+    cluster_plan = alternatives.priced(plan.data.decomposed.choices).cluster_plan
     assert cluster_plan is not None
     return cluster_plan
 
