@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sparseeinsum.decompose.choice import Choice
 from sparseeinsum.decompose.compressed_access import is_sparse
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
-from sparseeinsum.decompose.fused_products import common_semiring, labels_in_reader
+from sparseeinsum.decompose.fused_products import PricedEinSum, common_semiring, fused_product, labels_in_reader
 from sparseeinsum.decompose.model import CostModel
 from sparseeinsum.language.eingraph import EinSum, Reference
 from sparseeinsum.language.tensors import DEMOTED, Decomposition
@@ -35,7 +35,7 @@ def with_fused_products(
         if pair.reader.output.tensor in fused:
             continue
         for choices in pair.choices():
-            if all(choice in allowed[name] for name, choice in choices.items()):
+            if all(choice in allowed[name] for name, choice in choices.items()) and pair.is_fused(choices):
                 other = price_choices(model, {**plan.choices, **choices}, plan.inputs, layouts)
                 if other.impossible is None and other.cost < plan.cost:
                     plan = other
@@ -85,6 +85,15 @@ class _Pair:
                 yield self._promoting(entries, name_of)
         if all(may_be_of_numbers):
             yield self._promoting(set().union(*labels), name_of)
+
+    def is_fused(self, choices: Mapping[str, Choice]) -> bool:
+        """Whether a kernel computes both under these choices, in the memory that there is."""
+        reader, producer = (self._priced(einsum, choices) for einsum in (self.reader, self.producer))
+        return fused_product(self.model, reader, producer) is not None
+
+    def _priced(self, einsum: EinSum, choices: Mapping[str, Choice]) -> PricedEinSum:
+        choice = choices[einsum.output.tensor]
+        return PricedEinSum(einsum, choice, self.model.vertex_cost(einsum, choice))
 
     def _promoting(self, promoted: set[str], name_of: Mapping[str, str]) -> dict[str, Choice]:
         """The choices that promote labels; `name_of` has those of the producer as the reader calls them."""
