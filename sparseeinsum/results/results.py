@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.results.array_interface import ArrayInterface
 from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
+from sparseeinsum.results.tensor_rows import TensorRows
 from sparseeinsum.statistics.columns import index_dtype
 from sparseeinsum.storage.tensor_metadata import metadata_of
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _PREVIEW_SIZE = 1 << 16  # at most, so that previews of large results stay cheap
+_Part = tuple[TensorRows, int, int | None]  # rows, and which of their values
+
 _BATCH_NUMBERS = 1 << 20  # per batch: 8 MB of doubles, and as much for the indices of every axis
 
 
@@ -134,7 +138,7 @@ class TensorResult(ArrayInterface):
         with _needing("scipy"):
             import scipy.sparse  # noqa: PLC0415  # an optional dependency
 
-        coordinates, values = self._tensor_rows.entries()
+        coordinates, values = self._writable_entries()
         if len(self.shape) == 2:
             return scipy.sparse.csr_array((values, coordinates), shape=self.shape)
         entries: Any = (values, coordinates)  # the stubs have at most two axes
@@ -149,7 +153,7 @@ class TensorResult(ArrayInterface):
         with _needing("sparse"):
             import sparse  # noqa: PLC0415  # an optional dependency
 
-        coordinates, values = self._tensor_rows.entries()
+        coordinates, values = self._writable_entries()
         places = np.array(coordinates, np.intp).reshape(len(self.shape), len(values))
         fill = np.array(self.fill, self.schema.tensor.dtype)[()]
         return sparse.COO(places, values, shape=self.shape, has_duplicates=False, fill_value=fill)
@@ -170,10 +174,15 @@ class TensorResult(ArrayInterface):
         if dense:
             return torch.from_numpy(np.asarray(self.to_numpy(), order="C"))
         self._check_no_fill("a sparse tensor of torch", "torch(dense=True), or to_sparse()")
-        coordinates, values = self._tensor_rows.entries()
+        coordinates, values = self._writable_entries()
         places = np.array(coordinates, np.int64).reshape(len(self.shape), len(values))
         places_and_values = torch.from_numpy(places), torch.from_numpy(values)
         return torch.sparse_coo_tensor(*places_and_values, self.shape, check_invariants=True).coalesce()
+
+    def _writable_entries(self) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
+        """Coordinates and values of all entries, in memory that libraries may write."""
+        coordinates, values = self._tensor_rows.entries()
+        return coordinates, np.require(values, requirements="W")
 
     def to_xarray(self) -> "xr.DataArray":
         """A dense array of xarray with the name and the axes of the tensor; natural keys are its coordinates.
@@ -213,18 +222,35 @@ class TensorResult(ArrayInterface):
             return _with_index_types(self.rows, self.schema).replace_schema_metadata(metadata_of(self.schema.tensor))
         if self.schema.is_scalar:
             return self._table(*self._tensor_rows.columns())
-        return pa.concat_tables(self.tables(_BATCH_NUMBERS))  # in parts, each of which takes little extra memory
+        parts = list(self._parts(_BATCH_NUMBERS))  # each of which takes little extra memory
+        if len(parts) == 1:
+            return self._table_of(parts[0])
+        with ThreadPoolExecutor(pa.cpu_count()) as threads:
+            return pa.concat_tables(threads.map(self._table_of, parts))
 
     def tables(self, most_numbers: int) -> Iterator[pa.Table]:
         """The table of `arrow` in at least one part; parts have at most `most_numbers` entries if rows hold arrays."""
         if self.schema.is_scalar:
             yield self.arrow()
             return
-        count = max(1, most_numbers // max(self.schema.list_length, 1))
+        yield from map(self._table_of, self._parts(most_numbers))
+
+    def _parts(self, most_numbers: int) -> Iterator[_Part]:
+        """Rows that have at most `most_numbers` values together, or parts of their arrays."""
+        size, row_size = max(self.schema.array_size, 1), max(math.prod(self.schema.inside[1:]), 1)
+        count = max(1, most_numbers // size)
+        step = most_numbers // row_size * row_size or most_numbers  # whole rows of an array, where these are not larger
         for first in range(0, max(self.rows.num_rows, 1), count):
-            part = replace(self, rows=self.rows.slice(first, count))
-            for start in range(0, max(len(part._tensor_rows.numbers()), 1), most_numbers):
-                yield part._table(*part._tensor_rows.entries(start, start + most_numbers))
+            rows = TensorRows(self.schema, self.rows.slice(first, count))
+            if size <= most_numbers:
+                yield rows, 0, None
+                continue
+            for start in range(0, size, step):
+                yield rows, start, start + step
+
+    def _table_of(self, part: _Part) -> pa.Table:
+        rows, start, stop = part
+        return self._table(*rows.entries(start, stop))
 
     def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
         columns = [*self._labelled(indices), _column(values)]

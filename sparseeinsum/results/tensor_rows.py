@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.tuple_numbers import keys_of
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.statistics.columns import index_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,39 @@ class TensorRows:
         return tuple(coordinates[axis] for axis in range(len(tensor.axes)))
 
     def entries(self, start: int = 0, stop: int | None = None) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
-        """Coordinates and values of entries that are not the fill, among the values from `start` to `stop`."""
+        """Coordinates and values of entries that are not the fill, among the values from `start` to `stop`.
+
+        Values may be in the memory of the engine, and read-only then.
+        """
         numbers = self.numbers()[start:stop]
-        (present,) = np.nonzero(numbers != self.schema.tensor.fill)
+        is_present = numbers != self.schema.tensor.fill
+        if len(numbers) and is_present.all():
+            coordinates = self._all_coordinates(start, len(numbers))
+            if coordinates is not None:
+                return coordinates, numbers
+        (present,) = np.nonzero(is_present)
         return self.coordinates(present + start), numbers.take(present)
+
+    def _all_coordinates(self, start: int, size: int) -> tuple[NDArray[Any], ...] | None:
+        """The indices of `size` values from the position `start` on: repeated, which is faster than to compute each.
+
+        None where the values are neither whole rows nor rows of a single array, or axes have tiles.
+        """
+        decomposition, inside, array_size = self.schema.decomposition, self.schema.inside, self.schema.array_size
+        if any(tile not in (1, DEMOTED) for tile in decomposition.tiles):
+            return None
+        row_size = math.prod(inside[1:])
+        if start % array_size == size % array_size == 0:
+            rows, first, extents = slice(start // array_size, (start + size) // array_size), 0, inside
+        elif self.rows.num_rows == 1 and start % row_size == size % row_size == 0:
+            rows, first, extents = slice(1), start // row_size, (size // row_size, *inside[1:])
+        else:
+            return None
+        repeated = math.prod(extents)
+        axes = dict(zip(decomposition.promoted, [np.repeat(key[rows], repeated) for key in self.keys()], strict=True))
+        for position, axis in enumerate(decomposition.array_axes):
+            start_of_axis = first if position == 0 else 0
+            places = np.arange(start_of_axis, start_of_axis + extents[position], dtype=index_dtype(inside[position]))
+            along = places.reshape([-1 if other == position else 1 for other in range(len(extents))])
+            axes[axis] = np.broadcast_to(along, (size // repeated, *extents)).reshape(-1)
+        return tuple(axes[axis] for axis in range(len(axes)))
