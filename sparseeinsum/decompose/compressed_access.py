@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from sparseeinsum.decompose.cost import NO_WORK, Work
+from sparseeinsum.decompose.cost import NO_WORK, Work, slowdown_beyond_cache
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
 from sparseeinsum.decompose.indexed_access import MISSED_BYTES
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
@@ -287,6 +287,11 @@ def in_rows(join: Work, sizes: CompressedSizes, prices: ProductPrices, missed_by
         operators=join.operators,
     )
     return products + sizes.ordering(0.0, 1.0)
+
+
+def writing_rows(size_bytes: float, has_handles: bool) -> Work:
+    """The work to write so many bytes of rows of a product with an array; values leave the cache together."""
+    return Work(bytes_moved=size_bytes if has_handles else size_bytes * slowdown_beyond_cache(size_bytes))
 
 
 def expanding(entries: float) -> Work:

@@ -132,7 +132,7 @@ class Work:
 NO_WORK = Work()
 
 
-def beyond_cache(size_bytes: float, most: float = 2.0) -> float:
+def slowdown_beyond_cache(size_bytes: float, most: float = 2.0) -> float:
     """How many times as long it takes to write a result as bytes in the cache; at most `most` times."""
     return min(1 + size_bytes / _CACHED_BYTES, most)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparseeinsum.decompose.choice import Choice
-from sparseeinsum.decompose.compressed_access import is_sparse
 from sparseeinsum.decompose.decomposed_graph import DecomposedGraph, price_choices
 from sparseeinsum.decompose.fused_products import PricedEinSum, common_semiring, fused_product, labels_in_reader
 from sparseeinsum.decompose.model import CostModel
@@ -21,7 +20,7 @@ def with_fused_products(
     allowed: Mapping[str, Sequence[Choice]],
     layouts: Mapping[str, Decomposition],
 ) -> DecomposedGraph:
-    """A plan with other choices for those pairs of EinSums that one kernel computes at less cost.
+    """A plan with other choices for those pairs of EinSums that one kernel computes at less cost, one pair at a time.
 
     Args:
         plan: The plan, for one machine.
@@ -29,31 +28,29 @@ def with_fused_products(
         allowed: The choices that every EinSum may have, by the name of its result.
         layouts: Decompositions in which outputs are delivered; an output without one is delivered as it is computed.
     """
-    fused = {step.einsum.output.tensor for step in plan.steps if step.fused is not None}
-    pairs = _pairs(model) if model.resident_bytes > 0 else ()
-    for pair in pairs:
-        if pair.reader.output.tensor in fused:
-            continue
+    for pair in _reading_pairs(model) if model.resident_bytes > 0 else ():
         for choices in pair.choices():
-            if all(choice in allowed[name] for name, choice in choices.items()) and pair.is_fused(choices):
+            is_allowed = all(choice in allowed[name] for name, choice in choices.items())
+            is_new = not choices.items() <= plan.choices.items()
+            if is_new and is_allowed and pair.is_fused(choices):
                 other = price_choices(model, {**plan.choices, **choices}, plan.inputs, layouts)
                 if other.impossible is None and other.cost < plan.cost:
                     plan = other
     return plan
 
 
-def _pairs(model: CostModel) -> Iterator["_Pair"]:
+def _reading_pairs(model: CostModel) -> Iterator["_ReadingPair"]:
     """The pairs of EinSums of two operands each, of which the second alone reads the result of the first."""
     products = {einsum.output.tensor: einsum for einsum in model.graph.einsums if len(einsum.operands) == 2}
     read_once = model.graph.read_once()
     for reader in products.values():
         for index, operand in enumerate(reader.operands):
             if operand.tensor in products and operand.tensor in read_once:
-                yield _Pair(model, products[operand.tensor], reader, operand, reader.operands[1 - index])
+                yield _ReadingPair(model, products[operand.tensor], reader, operand, reader.operands[1 - index])
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _ReadingPair:
     """Two EinSums, the second of which reads the result of the first.
 
     Attributes:
@@ -78,7 +75,7 @@ class _Pair:
         names = [operand.tensor for operand in (*self.producer.operands, self.other)]
         labels = [{name_of[label] for label in operand.labels} for operand in self.producer.operands]
         labels.append(set(self.other.labels))
-        may_be_of_numbers = [self._may_be_of_numbers(name) for name in names]
+        may_be_of_numbers = [self.model.may_be_of_numbers(name) for name in names]
         for index, entries in enumerate(labels):
             first, second = (array - entries for position, array in enumerate(labels) if position != index)
             if may_be_of_numbers[index] and first and first == second:
@@ -101,11 +98,6 @@ class _Pair:
             self.producer.output.tensor: _choice([name_of[label] for label in self.producer.labels], promoted),
             self.reader.output.tensor: _choice(self.reader.labels, promoted),
         }
-
-    def _may_be_of_numbers(self, name: str) -> bool:
-        """Whether a tensor is stored with a tuple or a place in a list for each entry, or is sparse."""
-        is_stored_so = name in self.model.of_numbers or name in self.model.in_lists
-        return is_stored_so or is_sparse(self.model.statistics[name].entries, self.model.graph.tensors[name].size)
 
 
 def _choice(labels: Sequence[str], promoted: set[str]) -> Choice:

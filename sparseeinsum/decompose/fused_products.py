@@ -23,6 +23,7 @@ from sparseeinsum.decompose.compressed_access import (
     has_enough_rows,
     in_masked_product,
     in_rows,
+    writing_rows,
 )
 from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum, is_of_numbers
@@ -223,8 +224,9 @@ class _Pair:
             operations = 3 * self._tuples(entries) * self._size(arrays[0])
             join, prices = Work(kernel_operations=operations, operators=1), self.model.footprints.product_prices
             work = in_rows(join, self._sizes(entries, order), prices)
-            written = Work(bytes_moved=self.reader.cost.tuples * self._size(arrays[0]) * _NUMBER_BYTES)
-            yield self._product(FusedKernel.ROWS, (entries, *arrays), {0: order}, work + written)
+            written = self.reader.cost.tuples * self._size(arrays[0]) * _NUMBER_BYTES
+            work += writing_rows(written, self.model.has_handles)
+            yield self._product(FusedKernel.ROWS, (entries, *arrays), {0: order}, work)
 
     def _masked(self) -> Iterator[FusedProduct]:
         """The products of two factors where the other operand has entries."""

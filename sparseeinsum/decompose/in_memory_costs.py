@@ -3,8 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sparseeinsum.decompose.compressed_access import in_row_products, in_rows, order_of_other, row_products
-from sparseeinsum.decompose.cost import CostConstants, Work, beyond_cache
+from sparseeinsum.decompose.compressed_access import (
+    in_row_products,
+    in_rows,
+    order_of_other,
+    row_products,
+    writing_rows,
+)
+from sparseeinsum.decompose.cost import CostConstants, Work
 from sparseeinsum.decompose.costs_within_memory import CostsWithinMemory
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
 from sparseeinsum.decompose.footprints import Footprints
@@ -108,9 +114,8 @@ class InMemoryCosts:
     def _in_rows(self, decomposed: DecomposedEinSum, cost: VertexCost, join: Work) -> VertexCost:
         """The cost if groups are computed at once, by a join that takes that work."""
         result = self.footprints.sizes.of(decomposed.name, decomposed.result)
-        bytes_moved = cost.tuples * result.tuple_bytes
-        if not self.footprints.has_handles:
-            bytes_moved *= beyond_cache(bytes_moved)
-        written = Work(bytes_moved=bytes_moved)
+        size_bytes = cost.tuples * result.tuple_bytes
+        reads_array = len(cost.orders) == 1
+        written = writing_rows(size_bytes, self.footprints.has_handles) if reads_array else Work(bytes_moved=size_bytes)
         seconds = sum([work.seconds(self.constants) for work in (join, written, cost.filling)])
         return replace(cost, join=join, aggregation=written, seconds=seconds)

@@ -200,9 +200,7 @@ class CostModel:
         if not (self.has_handles or decomposed.einsum.is_multilinear):  # other semirings read handles
             return
         names = [operand.tensor for operand in decomposed.einsum.operands]
-        stored_so = [name in self.of_numbers or name in self.in_lists for name in names]
-        sparse = [is_sparse(self.statistics[name].entries, self.graph.tensors[name].size) for name in names]
-        candidates = [index for index in range(len(names)) if stored_so[index] or sparse[index]]
+        candidates = [index for index, name in enumerate(names) if self.may_be_of_numbers(name)]
         has_processes, operators = not self.has_handles, self._operators_of_array
         for product in sparse_matmuls(decomposed, self.graph, evaluation, candidates):
             name = names[product.index]
@@ -211,7 +209,7 @@ class CostModel:
             )
             before, after = (read.operands[product.index] for read in (product.decomposed, decomposed))
             made_dense = self.repartitions.seconds(name, before, after, 1)
-            if not stored_so[product.index]:  # what computes it can make an array of it
+            if not self._is_stored_in_numbers(name):  # what computes it can make an array of it
                 made_dense -= self.constants.fixed_seconds_per_operator
             fits = self.footprints.memory_bytes(product.decomposed, cost) <= self.resident_bytes
             if fits and cost.seconds < dense.seconds + made_dense:
@@ -220,6 +218,16 @@ class CostModel:
                 )
                 if best.is_within_memory or not dense.is_within_memory:
                     yield best
+
+    def may_be_of_numbers(self, name: str) -> bool:
+        """Whether a tensor is stored with its numbers alone, or is so sparse that what computes it may give these."""
+        return self._is_stored_in_numbers(name) or is_sparse(
+            self.statistics[name].entries, self.graph.tensors[name].size
+        )
+
+    def _is_stored_in_numbers(self, name: str) -> bool:
+        """Whether a tensor is stored with a tuple, or a place in a list, for each entry."""
+        return name in self.of_numbers or name in self.in_lists
 
     def _with_expansions(self, einsum: EinSum, costs: list[VertexCost]) -> list[VertexCost]:
         """The costs with those of reading entries out of lists, of operands that are not ordered by row from lists."""

@@ -3,13 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from sparseeinsum.decompose.choice import Choice, is_single_array
-from sparseeinsum.decompose.cost import (
-    ONE_ROW_OPERATOR,
-    Accounting,
-    CostConstants,
-    RepartitionSizes,
-    Work,
-)
+from sparseeinsum.decompose.cost import ONE_ROW_OPERATOR, Accounting, CostConstants, RepartitionSizes, Work
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import RunMemory, vector_bytes
 from sparseeinsum.decompose.repartitions import Repartition, RepartitionOptions, is_shared_array
@@ -48,7 +42,7 @@ class RepartitionCosts:
     in_one_row: frozenset[str] = frozenset()
     staying: StayingOperands = NOTHING_STAYS
     kept_bytes: float = 0.0
-    has_handles: bool = False
+    has_handles: bool = True
     keeps_arrays: bool = False
     _known: dict[tuple[object, ...], Repartition] = field(default_factory=dict, init=False, repr=False)
     _known_seconds: dict[tuple[int, bool, float, Choice, Choice, int], float] = field(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.call_threads import threads_of_call
 from sparseeinsum.decompose.compressed_access import MOST_POSITIONS, RowOrder, count_indices, semiring_of
-from sparseeinsum.decompose.cost import NO_WORK, CostConstants, Work, beyond_cache
+from sparseeinsum.decompose.cost import NO_WORK, CostConstants, Work, slowdown_beyond_cache
 from sparseeinsum.decompose.decomposed_einsum import DecomposedEinSum
 from sparseeinsum.decompose.footprints import Footprints
 from sparseeinsum.decompose.indexed_access import needs_no_conversion
@@ -121,8 +121,8 @@ def sparse_matmul_cost(
     threads = threads_of_call(max(sizes.entries, sizes.rows) * inside, memory, has_processes)
     slowdown = (1 if has_processes else memory.threads) / threads  # of the call, beside what constants say
     moved: float = (written + product.permuted_elements(read, written)) * ITEM_BYTES[evaluation.computed_in]
-    # The larger ones take longer if other threads wait for the call (measured: rows of 16 to 256 elements).
-    moved *= beyond_cache(moved, 1 + max(slowdown, 1))
+    # Beyond the cache, it takes longer still if other threads wait for the call (measured: rows of 16 to 256 elements).
+    moved *= slowdown_beyond_cache(moved, 1 + max(slowdown, 1))
     work = Work(
         1 + sizes.rows * _TUPLES_PER_ROW,
         moved,

@@ -1,8 +1,7 @@
 """Results: a computed tensor, which converts to arrays, sparse matrices, frames and files."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,11 +22,9 @@ from sparseeinsum.presentation.spelling import did_you_mean
 from sparseeinsum.render.relation_names import write_schema
 from sparseeinsum.render.sql_statement import SqlStatement
 from sparseeinsum.results.array_interface import ArrayInterface
+from sparseeinsum.results.entry_tables import BATCH_NUMBERS, EntryTables
 from sparseeinsum.results.greatest import EntriesByRow
 from sparseeinsum.results.parquet_files import whole_file, write_parquet
-from sparseeinsum.results.tensor_rows import TensorRows
-from sparseeinsum.statistics.columns import index_dtype
-from sparseeinsum.storage.tensor_metadata import metadata_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +35,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _PREVIEW_SIZE = 1 << 16  # at most, so that previews of large results stay cheap
-_Part = tuple[TensorRows, int, int | None]  # rows, and which of their values
-
-_BATCH_NUMBERS = 1 << 20  # per batch: 8 MB of doubles, and as much for the indices of every axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +176,8 @@ class TensorResult(ArrayInterface):
     def _writable_entries(self) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
         """Coordinates and values of all entries, in memory that libraries may write."""
         coordinates, values = self._tensor_rows.entries()
-        return coordinates, np.require(values, requirements="W")
+        writable = [np.require(column, requirements="W") for column in (*coordinates, values)]
+        return tuple(writable[:-1]), writable[-1]
 
     def to_xarray(self) -> "xr.DataArray":
         """A dense array of xarray with the name and the axes of the tensor; natural keys are its coordinates.
@@ -218,43 +213,15 @@ class TensorResult(ArrayInterface):
         bounds above 2^31, whatever the plan. Complex values are struct<re, im>. The metadata of the schema hold bounds
         and fill; Parquet files keep them, and `Database.tensor` reads them.
         """
-        if self.schema.is_scalar and not self.dictionaries:
-            return _with_index_types(self.rows, self.schema).replace_schema_metadata(metadata_of(self.schema.tensor))
-        if self.schema.is_scalar:
-            return self._table(*self._tensor_rows.columns())
-        parts = list(self._parts(_BATCH_NUMBERS))  # each of which takes little extra memory
-        if len(parts) == 1:
-            return self._table_of(parts[0])
-        with ThreadPoolExecutor(pa.cpu_count()) as threads:
-            return pa.concat_tables(threads.map(self._table_of, parts))
+        return self._entry_tables.whole()
 
     def tables(self, most_numbers: int) -> Iterator[pa.Table]:
         """The table of `arrow` in at least one part; parts have at most `most_numbers` entries if rows hold arrays."""
-        if self.schema.is_scalar:
-            yield self.arrow()
-            return
-        yield from map(self._table_of, self._parts(most_numbers))
+        return self._entry_tables.parts(most_numbers)
 
-    def _parts(self, most_numbers: int) -> Iterator[_Part]:
-        """Rows that have at most `most_numbers` values together, or parts of their arrays."""
-        size, row_size = max(self.schema.array_size, 1), max(math.prod(self.schema.inside[1:]), 1)
-        count = max(1, most_numbers // size)
-        step = most_numbers // row_size * row_size or most_numbers  # whole rows of an array, where these are not larger
-        for first in range(0, max(self.rows.num_rows, 1), count):
-            rows = TensorRows(self.schema, self.rows.slice(first, count))
-            if size <= most_numbers:
-                yield rows, 0, None
-                continue
-            for start in range(0, size, step):
-                yield rows, start, start + step
-
-    def _table_of(self, part: _Part) -> pa.Table:
-        rows, start, stop = part
-        return self._table(*rows.entries(start, stop))
-
-    def _table(self, indices: Sequence[NDArray[Any]], values: NDArray[Any]) -> pa.Table:
-        columns = [*self._labelled(indices), _column(values)]
-        return pa.table(columns, names=self._names(), metadata=metadata_of(self.schema.tensor))
+    @property
+    def _entry_tables(self) -> EntryTables:
+        return EntryTables(self._tensor_rows, self.dictionaries)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.arrow().__arrow_c_stream__(requested_schema)
@@ -271,7 +238,7 @@ class TensorResult(ArrayInterface):
             frame: pd.DataFrame = self.arrow().to_pandas()
             return frame
         columns, values = self._tensor_rows.columns()
-        labelled = [pa.chunked_array([column]).to_pandas() for column in self._labelled(columns)]
+        labelled = [pa.chunked_array([column]).to_pandas() for column in self._entry_tables.labelled(columns)]
         return pandas.DataFrame(dict(zip(self._names(), [*labelled, values], strict=True)))
 
     def pl(self) -> "pl.DataFrame":
@@ -294,7 +261,7 @@ class TensorResult(ArrayInterface):
         tensor_rows, is_scalar = part._tensor_rows, self.schema.decomposition.is_scalar
         indices, values = tensor_rows.columns() if is_scalar else tensor_rows.entries(0, _PREVIEW_SIZE)
         order = np.lexsort(indices[::-1])[:rows] if indices else np.arange(len(values))[:rows]
-        columns = [column.to_pylist() for column in self._labelled([column[order] for column in indices])]
+        columns = [column.to_pylist() for column in self._entry_tables.labelled([column[order] for column in indices])]
         entries = list(zip(*columns, values[order].tolist(), strict=True))
         is_whole = (
             previewed == self.rows.num_rows
@@ -337,17 +304,7 @@ class TensorResult(ArrayInterface):
             )
 
     def _names(self) -> list[str]:
-        return [*(axis.name for axis in self.schema.tensor.axes), VALUE_COLUMN]
-
-    def _labelled(self, indices: Sequence[NDArray[Any]]) -> list[pa.Array]:
-        """The columns of axes: natural keys in place of the indices of axes that have a dictionary."""
-        axes = self.schema.tensor.axes
-        return [
-            pa.array(column.astype(index_dtype(axis.bound), copy=False))
-            if axis.dictionary is None
-            else self.dictionaries[axis.dictionary.name].take(pa.array(column))
-            for axis, column in zip(axes, indices, strict=True)
-        ]
+        return self._entry_tables.names
 
 
 class Results(dict[str, TensorResult]):
@@ -382,8 +339,8 @@ def entries_in_batches(
     Raises:
         EngineError: The database refused the statement, or the statement failed.
     """
-    for rows in engine.batches(statement.text, max(1, _BATCH_NUMBERS // max(schema.list_length, 1))):
-        yield from replace(result_of(schema, rows), dictionaries=dictionaries).tables(_BATCH_NUMBERS)
+    for rows in engine.batches(statement.text, max(1, BATCH_NUMBERS // max(schema.list_length, 1))):
+        yield from replace(result_of(schema, rows), dictionaries=dictionaries).tables(BATCH_NUMBERS)
 
 
 @contextmanager
@@ -395,19 +352,3 @@ def _needing(package: str) -> Iterator[None]:
         raise PackageError(
             f"the package {package} cannot be imported ({error}); install it, as in pip install {package}"
         ) from error
-
-
-def _with_index_types(rows: pa.Table, schema: Schema) -> pa.Table:
-    """Rows whose keys have the types that indices of these axes have; kernels and tables may use others."""
-    for name, axis in zip(schema.keys, schema.tensor.axes, strict=True):
-        index_type = pa.from_numpy_dtype(index_dtype(axis.bound))
-        position = rows.schema.get_field_index(name)
-        if rows.schema.field(position).type != index_type:
-            rows = rows.set_column(position, name, rows.column(position).cast(index_type))
-    return rows
-
-
-def _column(values: NDArray[Any]) -> pa.Array:
-    if values.dtype.kind != "c":
-        return pa.array(values)
-    return pa.StructArray.from_arrays([pa.array(values.real), pa.array(values.imag)], names=["re", "im"])

@@ -47,21 +47,31 @@ class TensorRows:
         """The values of all rows as an array of shape (rows, *extents); only for arrays that are not ragged."""
         return self.numbers().reshape((self.rows.num_rows, *self.schema.inside))
 
-    def numbers(self) -> NDArray[Any]:
-        """The values of all rows, concatenated."""
+    def numbers(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """The values of all rows, concatenated; or those from `start` to `stop`."""
         dtype = np.dtype(self.schema.tensor.dtype)
+        parts = 2 if dtype.kind == "c" else 1  # real and imaginary parts alternate
+        flat = self._flat()
+        end = len(flat) if stop is None else min(stop * parts, len(flat))
+        numbers = flat.slice(start * parts, max(end - start * parts, 0)).to_numpy(zero_copy_only=False)
+        return np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
+
+    def count_numbers(self) -> int:
+        """How many values all rows have together."""
+        return len(self._flat()) // (2 if np.dtype(self.schema.tensor.dtype).kind == "c" else 1)
+
+    def _flat(self) -> pa.Array:
+        """The elements of the arrays of all rows, or the numbers of all rows."""
         chunks = self.rows.column(VALUE_COLUMN)
         # Combining copies even a single chunk.
         column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
-        is_array = not self.schema.is_scalar or dtype.kind == "c"
-        numbers = (column.flatten() if is_array else column).to_numpy(zero_copy_only=False)
-        # Real and imaginary parts alternate.
-        return np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
+        is_array = not self.schema.is_scalar or np.dtype(self.schema.tensor.dtype).kind == "c"
+        return column.flatten() if is_array else column
 
     def coordinates(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """The indices of the values at positions `numbers` of `self.numbers()`: one array per axis, in axis order."""
         tensor, decomposition = self.schema.tensor, self.schema.decomposition
-        if any(tile not in (1, DEMOTED) for tile in decomposition.tiles):
+        if decomposition.has_tiles:
             return self._coordinates_in_tiles(numbers)
         rows, *places = keys_of(numbers, (self.rows.num_rows, *self.schema.inside))
         keys = dict(zip(decomposition.promoted, self.keys(), strict=True))
@@ -102,7 +112,7 @@ class TensorRows:
 
         Values may be in the memory of the engine, and read-only then.
         """
-        numbers = self.numbers()[start:stop]
+        numbers = self.numbers(start, stop)
         is_present = numbers != self.schema.tensor.fill
         if len(numbers) and is_present.all():
             coordinates = self._all_coordinates(start, len(numbers))
@@ -114,16 +124,16 @@ class TensorRows:
     def _all_coordinates(self, start: int, size: int) -> tuple[NDArray[Any], ...] | None:
         """The indices of `size` values from the position `start` on: repeated, which is faster than to compute each.
 
-        None where the values are neither whole rows nor rows of a single array, or axes have tiles.
+        None unless they are the arrays of whole tuples, or whole slices along the first axis of a single array.
         """
         decomposition, inside, array_size = self.schema.decomposition, self.schema.inside, self.schema.array_size
-        if any(tile not in (1, DEMOTED) for tile in decomposition.tiles):
+        if decomposition.has_tiles:
             return None
-        row_size = math.prod(inside[1:])
+        slice_size = math.prod(inside[1:])
         if start % array_size == size % array_size == 0:
             rows, first, extents = slice(start // array_size, (start + size) // array_size), 0, inside
-        elif self.rows.num_rows == 1 and start % row_size == size % row_size == 0:
-            rows, first, extents = slice(1), start // row_size, (size // row_size, *inside[1:])
+        elif self.rows.num_rows == 1 and start % slice_size == size % slice_size == 0:
+            rows, first, extents = slice(1), start // slice_size, (size // slice_size, *inside[1:])
         else:
             return None
         repeated = math.prod(extents)

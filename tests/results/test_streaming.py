@@ -15,7 +15,7 @@ from reading import assert_usable, contents
 
 import sparseeinsum as se
 from sparseeinsum.engines.postgresql import copy_format
-from sparseeinsum.results import results
+from sparseeinsum.results import entry_tables, results
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
@@ -36,7 +36,8 @@ def wide(db: se.Database) -> se.Database:
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches have a hundred numbers, so that results consist of several batches."""
-    monkeypatch.setattr(results, "_BATCH_NUMBERS", 100)
+    monkeypatch.setattr(results, "BATCH_NUMBERS", 100)
+    monkeypatch.setattr(entry_tables, "BATCH_NUMBERS", 100)
 
 
 def written(labels: str) -> str:
