@@ -124,7 +124,7 @@ OF_VALUES = ProductPrices(
     ordered_entry=0.55,
     result=0.5,
     mask_entry=0.05,
-    gathered_row=0.4,
+    gathered_row=0.1,
     ordering=OrderingPrices(1.0, 0.05, 2.4),
     before_array=OrderingPrices(0.45, 0.2, 0.3),
 )
