@@ -74,7 +74,7 @@ class Footprints:
         stays = loads < 1.0
         if self._is_streamed(cost) and not stays:
             return IN_ARRAYS
-        return self.product_prices.before_array if len(cost.orders) == 1 else self.product_prices.ordering
+        return self.product_prices.before_array if cost.multiplies_array else self.product_prices.ordering
 
     @property
     def product_prices(self) -> ProductPrices:
@@ -108,8 +108,9 @@ class Footprints:
         row_bytes = self.sizes.tuple_bytes(name, tiles)
         loads = self.staying.loads_of(name)
         scanned = self.sizes.stored_bytes(name, tiles) if self.has_handles else 0.0
-        sizes = self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes
-        return ResidentSizes(*sizes, loads, scanned, is_value=not self.has_handles)
+        return ResidentSizes(
+            self.sizes.tuples(name, tiles), tuples * row_bytes, row_bytes, loads, scanned, not self.has_handles
+        )
 
     def kernel(self, einsum: EinSum) -> KernelFacts:
         """What the costs of all choices of an EinSum need; cached."""

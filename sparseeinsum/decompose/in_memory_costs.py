@@ -115,7 +115,8 @@ class InMemoryCosts:
         """The cost if groups are computed at once, by a join that takes that work."""
         result = self.footprints.sizes.of(decomposed.name, decomposed.result)
         size_bytes = cost.tuples * result.tuple_bytes
-        reads_array = len(cost.orders) == 1
-        written = writing_rows(size_bytes, self.footprints.has_handles) if reads_array else Work(bytes_moved=size_bytes)
+        written = Work(bytes_moved=size_bytes)
+        if cost.multiplies_array:
+            written = writing_rows(size_bytes, self.footprints.has_handles)
         seconds = sum([work.seconds(self.constants) for work in (join, written, cost.filling)])
         return replace(cost, join=join, aggregation=written, seconds=seconds)

@@ -87,14 +87,14 @@ def optimise(
     """
     model, allowed = space.model, space.allowed()
     task = task_of(model, allowed, stored, layouts)
-    search = OPTIMIZERS[optimizer].search
-    candidates = search(task, k) if machines is None else search_for_cluster(task, machines, search, k)
+    chosen = OPTIMIZERS[optimizer]
+    candidates = chosen.search(task, k) if machines is None else search_for_cluster(task, machines, chosen.search, k)
     plans = [price_choices(model, dict(candidate.choices), stored, layouts, machines) for candidate in candidates]
     possible = [plan for plan in plans if plan.impossible is None]
     if not possible:
         check_possible(plans[0], model)
     best = sorted(possible, key=lambda plan: plan.cost)
-    if machines is None and OPTIMIZERS[optimizer].looks_for_fused_products:
+    if machines is None and chosen.looks_for_fused_products:
         fused = with_fused_products(best[0], model, allowed, layouts)
         best = [fused, *[plan for plan in best if plan.choices != fused.choices]][:k]
     return best

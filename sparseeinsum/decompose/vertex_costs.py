@@ -59,6 +59,11 @@ class VertexCost:
         """The numbers of the operands that are ordered by row in memory."""
         return tuple(self.orders)
 
+    @property
+    def multiplies_array(self) -> bool:
+        """Whether one operand is ordered by row in memory, and the other one is an array."""
+        return len(self.orders) == 1
+
     def operand_tiles(self, einsum: EinSum, index: int, choice: Choice) -> Choice:
         """The tiles in which operand `index` is read: those of the choice, or numbers for a sparse matrix product."""
         operand = einsum.operands[index]

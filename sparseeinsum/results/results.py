@@ -77,7 +77,7 @@ class TensorResult(ArrayInterface):
                 if candidate.dictionary is None:
                     raise ShapeError(f"axis {axis} of {self.name} has plain indices, and no keys")
                 return self.dictionaries[candidate.dictionary.name][: candidate.bound]
-        raise ShapeError(f"{self.name} has no axis {axis}; it has {', '.join(self._names()[:-1])}")
+        raise ShapeError(f"{self.name} has no axis {axis}; it has {', '.join(self._entry_tables.names[:-1])}")
 
     def topk(self, count: int, axis: str | None = None, least: bool = False) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The greatest values along an axis, greatest first, and their indices.
@@ -97,7 +97,7 @@ class TensorResult(ArrayInterface):
             ShapeError: The axis does not exist, or has fewer than `count` indices.
             SemanticsError: The values are complex, and have no order.
         """
-        names = self._names()[:-1]
+        names = self._entry_tables.names[:-1]
         if not names or (axis is not None and axis.lower() not in names):
             raise ShapeError(f"{self.name} has no axis {axis or 'at all'}; it has {', '.join(names) or 'one value'}")
         place = len(names) - 1 if axis is None else names.index(axis.lower())
@@ -239,7 +239,7 @@ class TensorResult(ArrayInterface):
             return frame
         columns, values = self._tensor_rows.columns()
         labelled = [pa.chunked_array([column]).to_pandas() for column in self._entry_tables.labelled(columns)]
-        return pandas.DataFrame(dict(zip(self._names(), [*labelled, values], strict=True)))
+        return pandas.DataFrame(dict(zip(self._entry_tables.names, [*labelled, values], strict=True)))
 
     def pl(self) -> "pl.DataFrame":
         """A polars frame with the columns of `arrow`; UUIDs become 16 bytes each, since polars has no such type."""
@@ -266,10 +266,12 @@ class TensorResult(ArrayInterface):
         is_whole = (
             previewed == self.rows.num_rows
             and len(values) <= rows
-            and len(self._tensor_rows.numbers()) <= _PREVIEW_SIZE
+            and self._tensor_rows.count_numbers() <= _PREVIEW_SIZE
         )
         total = write_rows(self.rows.num_rows) if is_scalar else "more"
-        return Preview(self._title(), self._names(), entries, "" if is_whole else f"{len(entries):,} of {total}")
+        return Preview(
+            self._title(), self._entry_tables.names, entries, "" if is_whole else f"{len(entries):,} of {total}"
+        )
 
     def __str__(self) -> str:
         return repr(self) if self.shape else str(self.item())
@@ -286,25 +288,17 @@ class TensorResult(ArrayInterface):
 
     def _title(self) -> str:
         tensor = self.schema.tensor
-        numbers = sum(len(chunk) if self.schema.is_scalar else len(chunk.flatten()) for chunk in self._chunks())
-        stored = numbers // (2 if is_complex(tensor.dtype) else 1)
+        stored = self._tensor_rows.count_numbers()
         fill = "" if self.fill == 0 else f", fill {self.fill}"
         density = f", density {stored / tensor.size:.3g}" if stored < tensor.size else ""
         rows = write_rows(self.rows.num_rows)
         return f"<{self.notation} {tensor.axes_text} {tensor.dtype}{fill}, {rows}{density}>"
-
-    def _chunks(self) -> list[pa.Array]:
-        chunks: list[pa.Array] = self.rows.column(VALUE_COLUMN).chunks
-        return chunks
 
     def _check_no_fill(self, kind: str, others: str) -> None:
         if self.fill != 0:
             raise SemanticsError(
                 f"{self.name} holds {self.fill} wherever no row says otherwise, and {kind} holds 0 there; take {others}"
             )
-
-    def _names(self) -> list[str]:
-        return self._entry_tables.names
 
 
 class Results(dict[str, TensorResult]):

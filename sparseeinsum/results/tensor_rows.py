@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparseeinsum.algebra.schemas import Schema
 from sparseeinsum.engines.tuple_numbers import keys_of
 from sparseeinsum.language.tensors import DEMOTED, VALUE_COLUMN
+from sparseeinsum.operators.dtypes import is_complex
 from sparseeinsum.statistics.columns import index_dtype
 
 
@@ -49,24 +50,28 @@ class TensorRows:
 
     def numbers(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """The values of all rows, concatenated; or those from `start` to `stop`."""
-        dtype = np.dtype(self.schema.tensor.dtype)
-        parts = 2 if dtype.kind == "c" else 1  # real and imaginary parts alternate
-        flat = self._flat()
+        dtype, parts, flat = np.dtype(self.schema.tensor.dtype), self._parts_of_number, self._flat()
         end = len(flat) if stop is None else min(stop * parts, len(flat))
         numbers = flat.slice(start * parts, max(end - start * parts, 0)).to_numpy(zero_copy_only=False)
         return np.ascontiguousarray(numbers, np.empty(0, dtype).real.dtype).view(dtype)
 
     def count_numbers(self) -> int:
         """How many values all rows have together."""
-        return len(self._flat()) // (2 if np.dtype(self.schema.tensor.dtype).kind == "c" else 1)
+        chunks = self.rows.column(VALUE_COLUMN).chunks
+        elements = sum(len(chunk) if self.schema.is_scalar else len(chunk.flatten()) for chunk in chunks)
+        return elements // self._parts_of_number
+
+    @property
+    def _parts_of_number(self) -> int:
+        """How many elements of an array are one number: real and imaginary parts alternate."""
+        return 2 if is_complex(self.schema.tensor.dtype) else 1
 
     def _flat(self) -> pa.Array:
         """The elements of the arrays of all rows, or the numbers of all rows."""
         chunks = self.rows.column(VALUE_COLUMN)
         # Combining copies even a single chunk.
         column = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
-        is_array = not self.schema.is_scalar or np.dtype(self.schema.tensor.dtype).kind == "c"
-        return column.flatten() if is_array else column
+        return column if self.schema.is_scalar else column.flatten()
 
     def coordinates(self, numbers: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """The indices of the values at positions `numbers` of `self.numbers()`: one array per axis, in axis order."""
