@@ -62,7 +62,7 @@ def load(database: se.Database, workload: Workload, layout: str) -> str:
 def run(database: se.Database, workload: Workload, plan: se.Plan) -> object:
     """Compute the result, as an array or as an Arrow table."""
     (result,) = database.run(plan, replan=False, progress=False).values()
-    return result.to_numpy() if workload.form == "dense" else result.arrow()
+    return result.to_numpy(copy=False) if workload.form == "dense" else result.arrow()
 
 
 def contenders(

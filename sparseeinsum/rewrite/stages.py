@@ -21,6 +21,7 @@ from sparseeinsum.rewrite.first_match import rewrite_first_matches
 from sparseeinsum.rewrite.masked_aggregation import mask_sums
 from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.reassociation import reassociate_products
+from sparseeinsum.rewrite.scaled_products import scale_operands
 from sparseeinsum.rewrite.sparse_selections import select_sparsely
 from sparseeinsum.rewrite.zero_guards import without_zero_guards
 
@@ -110,7 +111,7 @@ def rewrite_graph(
             binary = binarise(unguarded, annotator, cost.pair_cost)
         improved = rewrite_algebraically(unguarded, binary, cost, options.pinned, options.equal)
         binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
-        binary = pull_up_sums(binary, cost, pinned)
+        binary = scale_operands(pull_up_sums(binary, cost, pinned), cost, pinned)
         binary = decide_conditions(mask_sums(binary, cost, pinned), pinned)
         derivations, unsearched = improved.derivations, improved.unsearched
     # Last, since the stages before look for products and sums as they are written.
