@@ -60,12 +60,15 @@ class _Server(Protocol):
 class ServerMemory:
     """The part of an engine that watches memory and progress; PostgreSQL tells a client neither."""
 
+    is_server: bool = True
+
     def capacity(self: _Server) -> tuple[int, int]:
         """Return what `memory_limit` and `threads` return."""
         return self.memory_limit(), self.threads()
 
-    def memory_in_use(self) -> None:
-        """Return None: a server has memory of its own."""
+    def memory_in_use(self) -> int:
+        """Return 0: a server has memory of its own."""
+        return 0
 
     def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
         """Do nothing: a server spills what needs more than work_mem."""

@@ -86,6 +86,10 @@ class Engine(Protocol):
         """Where the database is, for people: its file, or its name and its server; nothing is asked of it."""
 
     @property
+    def is_server(self) -> bool:
+        """Whether the database runs in processes of its own, whose memory is not that of this process."""
+
+    @property
     def connection(self) -> Any:  # noqa: ANN401  # each driver has a type of its own
         """The open connection of the database's Python driver."""
 
@@ -375,8 +379,8 @@ class Engine(Protocol):
     def memory_limit(self) -> int:
         """Return how many bytes the database may use."""
 
-    def memory_in_use(self) -> int | None:
-        """Return how many bytes of this process the database uses now; None for a server, which has its own memory."""
+    def memory_in_use(self) -> int:
+        """Return how many bytes of this process the database uses now: none if it is a server."""
 
     def memory_limited_to(self, limit_bytes: float, threads: int) -> AbstractContextManager[Callable[[float], None]]:
         """Limit the database's memory in this process, and its threads, in the context; a server stays as it is.

@@ -45,8 +45,8 @@ def deterministic_order(engine: Engine, is_requested: bool = True) -> Iterator[N
         raise PlanError(
             "no run on a cluster is deterministic: it adds partial results in the order in which they arrive"
         )
-    is_server = engine.memory_in_use() is None  # its settings end with the transaction, so that no lock is needed
-    with nullcontext() if is_server else _SETTINGS_LOCK.acquired(), engine.single_threaded():
+    # The settings of a server end with the transaction, so that no lock is needed.
+    with nullcontext() if engine.is_server else _SETTINGS_LOCK.acquired(), engine.single_threaded():
         yield
 
 
@@ -62,13 +62,11 @@ def limited_memory(engine: Engine, limit_bytes: float | None, expected_bytes: fl
         limit_bytes: How much its buffers may grow, at least 24 MB; None keeps the database's own limit.
         expected_bytes: How much they are expected to grow; if that is little, the database's own limit is kept.
     """
-    needs_none = limit_bytes is None or expected_bytes <= _LITTLE * limit_bytes
-    in_use = None if needs_none else engine.memory_in_use()
-    if limit_bytes is None or in_use is None:
+    if engine.is_server or limit_bytes is None or expected_bytes <= _LITTLE * limit_bytes:
         yield
         return
     threads = threads_within(limit_bytes, engine.threads())
-    with _limited(engine, in_use + max(limit_bytes, LEAST_BUFFER_BYTES), threads):
+    with _limited(engine, engine.memory_in_use() + max(limit_bytes, LEAST_BUFFER_BYTES), threads):
         yield
 
 
@@ -87,7 +85,7 @@ def _limited(
     Yields:
         A function that sets another limit.
     """
-    in_use, current_limit = engine.memory_in_use() or 0, limit_bytes
+    in_use, current_limit = engine.memory_in_use(), limit_bytes
 
     def set_limit(size: float) -> None:
         nonlocal current_limit
@@ -145,28 +143,29 @@ class MemoryGuard:
         returned = sum(self._returned.values())
         if plan.options.memory_limit is None and returned <= LEAST_BUFFER_BYTES:
             return  # without looking at every statement, which would take longer than small statements run
-        if self._in_use is None:
+        if self._engine.is_server:
             return
         sizes = _largest([_statement_sizes(plan, statement.computes) for statement in statements])
         if is_first:
             _check_room(plan, sizes, self._returned)
         if plan.options.memory_limit is None or self._set_limit is not None:
             return
+        in_use = self._in_use
         # Without a limit, the database would run with all its threads, each of which needs memory.
         thread_ratio = max(self._engine.threads() / plan.threads, 1)
         if sizes.all_bytes * thread_ratio + returned > _LITTLE * plan.options.memory_limit:
-            limit_bytes = self._in_use + plan.alternatives.model.memory.available_bytes
+            limit_bytes = in_use + plan.alternatives.model.memory.available_bytes
             limited = _limited(self._engine, limit_bytes, plan.threads, OutOfMemoryError)
             self._set_limit = self._limits.enter_context(limited)
 
     @cached_property
-    def _in_use(self) -> int | None:
-        """The bytes that the database used before the run; None for a server."""
+    def _in_use(self) -> int:
+        """The bytes that the database used before the statements of a run that has a limit."""
         return self._engine.memory_in_use()
 
     def make_room(self, plan: ProgramPlan, computed: Collection[str]) -> None:
         """Before a statement that computes the results `computed`, leave room for what the database does not count."""
-        if self._set_limit is not None and self._in_use is not None:
+        if self._set_limit is not None:
             sizes = _statement_sizes(plan, computed)
             room = max(_room(plan, sizes, self._returned), sizes.vector_bytes + LEAST_BUFFER_BYTES)
             self._set_limit(self._in_use + room)

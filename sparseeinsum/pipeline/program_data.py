@@ -140,7 +140,7 @@ def _with_blocks(tensor: MeasuredTensor, tiles: tuple[int, ...], engine: Engine)
 
 def memory_for(engine: Engine, options: PlanOptions) -> RunMemory:
     """The memory and the threads that a run may take."""
-    covers_process = options.memory_limit is not None and engine.memory_in_use() is not None
+    covers_process = options.memory_limit is not None and not engine.is_server
     limit, threads = engine.capacity()
     if options.memory_limit is not None:
         limit = options.memory_limit

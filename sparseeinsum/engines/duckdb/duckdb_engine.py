@@ -59,6 +59,7 @@ class DuckDBEngine(OneMachine, NoRoles):
 
     title = "DuckDB"
     dialect: Dialect = DUCKDB
+    is_server: bool = False
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, is_owned: bool, place: str = "") -> None:
         self.connection = connection
