@@ -20,7 +20,7 @@ _LOOKUP_SHARE = 0.25
 # to that of an operator of its own (measured: a training step with 35 of them).
 ONE_ROW_OPERATOR = 0.25
 # Cost of copying a byte in a join, relative to moving one in a repartition (measured: bench/indexed.py).
-_COPIED_BYTES = 0.35
+COPIED_BYTES = 0.35
 # Cost of a byte of an array that is read from a table, and of one that is copied to its place in one array in memory,
 # relative to moving one in a repartition (measured: elementwise functions of 80 MB in 10,000 to 300,000 rows).
 SCANNED_BYTES = 0.35
@@ -250,7 +250,7 @@ class EmbeddedAccounting:
     def join(self, sizes: ContractionSizes) -> Work:
         """Every pair is processed, and every matched tuple hashed; results are written unless grouped or streamed."""
         written = 0.0 if sizes.is_grouped or sizes.is_streamed else sizes.joined * sizes.result_bytes
-        written += sizes.joined * (sizes.copied_bytes * _COPIED_BYTES + sizes.looked_up_bytes + sizes.reread_bytes)
+        written += sizes.joined * (sizes.copied_bytes * COPIED_BYTES + sizes.looked_up_bytes + sizes.reread_bytes)
         written += sizes.scanned_bytes * SCANNED_BYTES
         kernel = sizes.kernel()
         return Work(

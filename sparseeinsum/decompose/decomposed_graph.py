@@ -36,7 +36,7 @@ class Step:
         join_seconds: To join tuples and run the kernel.
         aggregation_seconds: To aggregate the joined pairs.
         repartition_seconds: To bring the operands into their decompositions, once for every pass; to add their absent
-            tuples, or to load them into memory, where the step needs that.
+            tuples, or to load them into memory, where the step needs that; and to store or to collect its result.
         fused: The product of three operands that computes this EinSum and the one that it reads; None if there is none.
         computed_in: The result whose step computes this one at once with its own; empty if it has a step of its own.
     """

@@ -126,7 +126,8 @@ class CostModel:
     def __post_init__(self) -> None:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics, self.of_numbers)
-        storing = StoringCosts(sizes, self.memory, self.accounting, self.constants, self.chains_arrays)
+        engine = self.memory, self.accounting, self.constants, self.chains_arrays, self.has_handles
+        storing = StoringCosts(sizes, *engine)
         read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
         in_one_row = frozenset(filter(storing.fits_into_row, read_again if self.chains_arrays else ()))
         kept, in_memory = (self.staying, self.kept_bytes), (self.has_handles, self.keeps_arrays)

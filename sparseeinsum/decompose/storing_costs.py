@@ -1,9 +1,9 @@
-"""Decompose: the cost of tables of results, and which results get one."""
+"""Decompose: the cost of tables of results, which results get one, and that of results that the user gets."""
 
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY, Choice, is_single_array, result_tiles
-from sparseeinsum.decompose.cost import Accounting, CostConstants
+from sparseeinsum.decompose.cost import COPIED_BYTES, Accounting, CostConstants, Work
 from sparseeinsum.decompose.einsum_kinds import Uses
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import RunMemory
@@ -21,6 +21,7 @@ class StoringCosts:
         accounting: Counts the work that the engine does.
         constants: Seconds of elementary work.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
+        shares_arrays: Whether a single array reaches the user without a copy; rows are copied as they are collected.
     """
 
     sizes: GraphSizes
@@ -28,6 +29,7 @@ class StoringCosts:
     accounting: Accounting
     constants: CostConstants
     chains_arrays: bool
+    shares_arrays: bool
 
     def with_storing(self, einsum: EinSum, choice: Choice, uses: Uses, cost: VertexCost) -> VertexCost:
         """The cost with that of a table of the result, which results get that are read more than once.
@@ -36,12 +38,21 @@ class StoringCosts:
         is in memory that the system must provide first. A result that nothing reads goes to the user at once.
         """
         if uses.readers == 0:
-            return cost
+            return self._with_collecting(einsum, choice, cost)
         is_free = self.fits_into_row(einsum.output.tensor) if self.is_in_chain(choice) else uses.total < 2
         if is_free and not self.are_large_arrays(einsum, choice, cost):
             return cost
         size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
-        storing = self.accounting.storing(size_bytes)
+        return self._with_work(cost, self.accounting.storing(size_bytes))
+
+    def _with_collecting(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> VertexCost:
+        """The cost with that of copies of rows as they are collected for the user."""
+        if not self.shares_arrays or is_single_array(choice):
+            return cost
+        size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
+        return self._with_work(cost, Work(bytes_moved=size_bytes * COPIED_BYTES))
+
+    def _with_work(self, cost: VertexCost, storing: Work) -> VertexCost:
         return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))
 
     def are_large_arrays(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> bool:

@@ -32,7 +32,8 @@ class VertexCost:
         is_sparse_matmul: Whether the only ordered operand is multiplied by a dense array into one array.
         passes: The passes that keep the EinSum within the memory limit; None if one is enough, or if none are.
         rereading: Work to read operands again for every pass after the first, and to keep the result in a table.
-        storing: Work to write the result into a table that several read, and to read it again.
+        storing: Work to write the result into a table that several read, and to read it again; or to collect its rows
+            for the user.
         is_within_memory: Whether the memory limit is enough.
         copied: The part of every array that is copied, and not computed; None if values are computed.
     """
