@@ -19,8 +19,9 @@ _LOOKUP_SHARE = 0.25
 # Cost of an operator that computes one tuple without keys from others, which takes one more column of a row, relative
 # to that of an operator of its own (measured: a training step with 35 of them).
 ONE_ROW_OPERATOR = 0.25
-# Cost of copying a byte in a join, relative to moving one in a repartition (measured: bench/indexed.py).
-COPIED_BYTES = 0.35
+# Cost of copying a byte in a join, or of a row that is collected, relative to moving one in a repartition (measured:
+# bench/indexed.py; 16 to 1,000 products of 512 x 512 to 32 x 32 matrices).
+_COPIED_BYTES = 0.35
 # Cost of a byte of an array that is read from a table, and of one that is copied to its place in one array in memory,
 # relative to moving one in a repartition (measured: elementwise functions of 80 MB in 10,000 to 300,000 rows).
 SCANNED_BYTES = 0.35
@@ -240,6 +241,9 @@ class Accounting(Protocol):
     def storing(self, size_bytes: float) -> Work:
         """Work to keep a result of so many bytes in a table that several read."""
 
+    def collecting(self, size_bytes: float) -> Work:
+        """Work to copy the rows of a result, of so many bytes, as they are collected for the user."""
+
     def repartition(self, sizes: RepartitionSizes) -> Work:
         """Work to change a decomposition."""
 
@@ -250,7 +254,7 @@ class EmbeddedAccounting:
     def join(self, sizes: ContractionSizes) -> Work:
         """Every pair is processed, and every matched tuple hashed; results are written unless grouped or streamed."""
         written = 0.0 if sizes.is_grouped or sizes.is_streamed else sizes.joined * sizes.result_bytes
-        written += sizes.joined * (sizes.copied_bytes * COPIED_BYTES + sizes.looked_up_bytes + sizes.reread_bytes)
+        written += sizes.joined * (sizes.copied_bytes * _COPIED_BYTES + sizes.looked_up_bytes + sizes.reread_bytes)
         written += sizes.scanned_bytes * SCANNED_BYTES
         kernel = sizes.kernel()
         return Work(
@@ -274,6 +278,10 @@ class EmbeddedAccounting:
     def storing(self, size_bytes: float) -> Work:
         """A statement of its own writes all bytes, once more than `join` or `aggregation`, and they are read again."""
         return Work(bytes_moved=size_bytes * _STORED_BYTES, operators=1)
+
+    def collecting(self, size_bytes: float) -> Work:
+        """All bytes are copied."""
+        return Work(bytes_moved=size_bytes * _COPIED_BYTES)
 
     def repartition(self, sizes: RepartitionSizes) -> Work:
         """Every part is read, and written unless it holds only the fill; stacked tuples are hashed and written."""

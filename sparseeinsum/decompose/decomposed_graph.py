@@ -200,7 +200,8 @@ class _StepWork:
         join: To join tuples and run the kernel.
         aggregation: To aggregate joined pairs.
         filling: To add absent tuples, or to load operands into memory; to read operands again.
-        moving: To bring operands into their decompositions, and the result into a table that several read.
+        moving: To bring operands into their decompositions, and the result into a table that several read, or to the
+            user.
         fused: As in `Step`.
         computed_in: As in `Step`.
     """

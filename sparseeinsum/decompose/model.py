@@ -68,6 +68,7 @@ class CostModel:
         has_handles: Whether functions compute many rows at once, and read operands in memory by handles; if not, they
             compute row by row, and a few kernels read operands as values.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
+        collects_rows: Whether rows of results are copied as they are collected for the user, as a single array is not.
         multiplies_sparse: Whether a sparse operand may be multiplied by a single array.
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
@@ -75,7 +76,7 @@ class CostModel:
         of_numbers: The names of stored tensors with a tuple for each entry.
         staying: The stored tensors of which operands in memory stay there from run to run.
         sizes: The sizes of the tensors in every decomposition.
-        storing: The costs of tables of results.
+        storing: The costs of tables of results, and of collecting results for the user.
         repartitions: The costs of repartitions between EinSums.
         footprints: The memory that EinSums take.
         kinds: The costs of EinSums that differ in nothing but names.
@@ -91,6 +92,7 @@ class CostModel:
     kept_bytes: float = 0.0
     has_handles: bool = True
     chains_arrays: bool = False
+    collects_rows: bool = False
     multiplies_sparse: bool = False
     orders: Mapping[str, StoredOrder] = field(default_factory=dict)
     index_maps: Mapping[str, AffineIndex] = field(default_factory=dict)
@@ -126,7 +128,7 @@ class CostModel:
     def __post_init__(self) -> None:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics, self.of_numbers)
-        engine = self.memory, self.accounting, self.constants, self.chains_arrays, self.has_handles
+        engine = self.memory, self.accounting, self.constants, self.chains_arrays, self.collects_rows
         storing = StoringCosts(sizes, *engine)
         read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
         in_one_row = frozenset(filter(storing.fits_into_row, read_again if self.chains_arrays else ()))

@@ -1,9 +1,9 @@
-"""Decompose: the cost of tables of results, which results get one, and that of results that the user gets."""
+"""Decompose: the cost of tables of results, which results get one, and the cost of collecting results for the user."""
 
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY, Choice, is_single_array, result_tiles
-from sparseeinsum.decompose.cost import COPIED_BYTES, Accounting, CostConstants, Work
+from sparseeinsum.decompose.cost import Accounting, CostConstants, Work
 from sparseeinsum.decompose.einsum_kinds import Uses
 from sparseeinsum.decompose.graph_sizes import GraphSizes
 from sparseeinsum.decompose.memory_footprint import RunMemory
@@ -13,7 +13,7 @@ from sparseeinsum.language.eingraph import EinSum
 
 @dataclass(frozen=True, slots=True)
 class StoringCosts:
-    """Costs of tables of results on one engine.
+    """Costs of tables and of collected rows of results on one engine.
 
     Attributes:
         sizes: The sizes of the tensors.
@@ -21,7 +21,7 @@ class StoringCosts:
         accounting: Counts the work that the engine does.
         constants: Seconds of elementary work.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
-        shares_arrays: Whether a single array reaches the user without a copy; rows are copied as they are collected.
+        collects_rows: Whether rows of results are copied as they are collected for the user, as a single array is not.
     """
 
     sizes: GraphSizes
@@ -29,13 +29,13 @@ class StoringCosts:
     accounting: Accounting
     constants: CostConstants
     chains_arrays: bool
-    shares_arrays: bool
+    collects_rows: bool
 
     def with_storing(self, einsum: EinSum, choice: Choice, uses: Uses, cost: VertexCost) -> VertexCost:
         """The cost with that of a table of the result, which results get that are read more than once.
 
         Single arrays that are too large for a row take as long where one operator hands them to the next: every copy
-        is in memory that the system must provide first. A result that nothing reads goes to the user at once.
+        is in memory that the system must provide first. A result that nothing reads is collected for the user.
         """
         if uses.readers == 0:
             return self._with_collecting(einsum, choice, cost)
@@ -46,11 +46,10 @@ class StoringCosts:
         return self._with_work(cost, self.accounting.storing(size_bytes))
 
     def _with_collecting(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> VertexCost:
-        """The cost with that of copies of rows as they are collected for the user."""
-        if not self.shares_arrays or is_single_array(choice):
+        if not self.collects_rows or is_single_array(choice):
             return cost
         size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
-        return self._with_work(cost, Work(bytes_moved=size_bytes * COPIED_BYTES))
+        return self._with_work(cost, self.accounting.collecting(size_bytes))
 
     def _with_work(self, cost: VertexCost, storing: Work) -> VertexCost:
         return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))

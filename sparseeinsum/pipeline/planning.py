@@ -277,6 +277,7 @@ def _alternatives(
         kept_bytes=kept_bytes,
         has_handles=engine.dialect.keeps_residents,
         chains_arrays=engine.dialect.chains_arrays and options.workers is None,
+        collects_rows=engine.dialect.keeps_residents and options.workers is None,
         multiplies_sparse=options.workers is None,
         orders=data.orders,
         index_maps={} if engine.dialect.distributes else data.index_maps,

@@ -12,7 +12,7 @@ def rewriting_notes(rewriting: RewriteSummary) -> Iterator[str]:
     """What became of EinSums that are not computed as they were written."""
     for name, parts in rewriting.parts.items():
         if parts:
-            yield f"{name}: taken apart into {', '.join(parts)}: fewer operands each, or only sparse ones, are cheaper"
+            yield f"{name}: taken apart into {', '.join(parts)}: fewer, sparser or smaller operands each are cheaper"
     for name, same in rewriting.merged.items():
         yield f"{name}: the same as {same}, which is computed once for both"
     for name in rewriting.unsearched:

@@ -26,7 +26,9 @@ _MOST_SHARE = 0.9
 _LARGEST = 2**62
 
 
-def pull_up_sums(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str]) -> AnnotatedGraph:
+def pull_up_sums(
+    annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str], names: UniqueNames
+) -> AnnotatedGraph:
     """Pull sums that only one product reads above that product, where that is cheaper.
 
     This is done only where the factor of that product closes a cycle of labels. Elsewhere, another contraction order
@@ -37,13 +39,14 @@ def pull_up_sums(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collect
         annotated: The EinSums; a run detects values that turn NaN or infinite.
         cost: Predicts the seconds of EinSums.
         pinned: Results whose promoted labels the user chose.
+        names: Invents names of results.
     """
     graph = annotated.graph
     sums = frozenset(_sums(graph, pinned))
     if not sums:
         return annotated
     annotator = annotated.annotator()
-    pull_up = _PullUp(graph, annotator, cost, UniqueNames(graph.tensors))
+    pull_up = _PullUp(graph, annotator, cost, names)
     rewritten: dict[str, EinSum] = {}
     for einsum in graph.einsums:
         statements: tuple[EinSum, ...] = (einsum,)

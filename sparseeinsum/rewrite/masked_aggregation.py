@@ -23,7 +23,9 @@ _MOST_SHARE = 0.5
 _LEAST_ENTRIES = 10_000  # smaller sums take hardly any time
 
 
-def mask_sums(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str]) -> AnnotatedGraph:
+def mask_sums(
+    annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str], names: UniqueNames
+) -> AnnotatedGraph:
     """Compute sums of products only where the sparse tensor has entries that all their readers join them with.
 
     A sum is masked only if the results of its readers are surely finite and do not depend on the sum where that tensor
@@ -33,12 +35,12 @@ def mask_sums(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection
         annotated: The EinSums; a run detects values that turn NaN or infinite.
         cost: Predicts the seconds of EinSums.
         pinned: Results whose promoted labels the user chose.
+        names: Invents names of results.
     """
     graph = annotated.graph
     sums = [einsum for einsum in graph.einsums if _is_sum(einsum, graph, pinned)]
     if not sums:
         return annotated
-    names = UniqueNames(graph.tensors)
     replaced: dict[str, Sequence[EinSum]] = {}
     for einsum in sums:
         masked = _MaskSearch(einsum, annotated, cost).cheapest(names)

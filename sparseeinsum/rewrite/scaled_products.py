@@ -1,17 +1,18 @@
-"""Rewriting: a sum of products that is multiplied by a constant: an operand is multiplied, where that is cheaper.
+"""Rewriting: operand scaling: a sum of products that is multiplied by a constant multiplies an operand instead.
 
-sum[d](Q[q, d] * K[t, d]) / 8 writes all sums, and then all of them again. With S[q, d] = Q[q, d] / 8, sum(S * K) is one
-product of matrices.
+sum[d](Q[q, d] * K[t, d]) / 8 writes all sums, and then all of them again. With S[q, d] = 0.125 * Q[q, d], sum(S * K) is
+one product of matrices.
 """
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sparseeinsum.language.eingraph import EinGraph, EinSum, Reference
 from sparseeinsum.language.scalar import PRODUCT, evaluate
-from sparseeinsum.operators.expressions import Operand
+from sparseeinsum.operators.expressions import Call, Literal, Operand
 from sparseeinsum.rewrite.annotated_graphs import AnnotatedGraph, GraphAnnotator
 from sparseeinsum.rewrite.inlining import chain_in_graph, with_operand_computed
 from sparseeinsum.rewrite.predicted_costs import CostPredictor, annotated_subgraph
@@ -20,13 +21,23 @@ from sparseeinsum.rewrite.unique_names import UniqueNames
 # An operand is scaled where that is expected to take at most this share of the time.
 _MOST_SHARE = 0.9
 
-# A factor of at most 1 lets nothing overflow; one that is not smaller than this takes digits only of numbers near 0.
-_LEAST_FACTOR = 2.0**-32
+# The least factors for dtypes whose sums of products differ by rounding only if an operand is scaled. A factor of at
+# most 1 lets nothing overflow; one that is not smaller than this takes digits only of numbers near 0.
+_LEAST_FACTORS = {"float64": 2.0**-32, "float32": 2.0**-16}
 
-_REAL_DTYPES = frozenset(("float64", "float32"))  # whose products and sums differ by rounding only in another order
+
+@dataclass(frozen=True, slots=True)
+class _ScaledSum:
+    """A sum of products of two operands, and the EinSum that alone reads it and multiplies it by a factor."""
+
+    product: EinSum
+    reader: EinSum
+    factor: float
 
 
-def scale_operands(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str]) -> AnnotatedGraph:
+def scale_operands(
+    annotated: AnnotatedGraph, cost: CostPredictor, pinned: Collection[str], names: UniqueNames
+) -> AnnotatedGraph:
     """Scale an operand in place of a sum of products that is only multiplied by a constant, where that is cheaper.
 
     All numbers must be finite, and of one inexact dtype. EinSums that are promoted by hand or pinned stay as they are.
@@ -35,19 +46,20 @@ def scale_operands(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Colle
         annotated: The EinSums; a run detects values that turn NaN or infinite.
         cost: Predicts the seconds of EinSums.
         pinned: Results whose promoted labels the user chose.
+        names: Invents names of results.
     """
     graph = annotated.graph
-    sums = {product.output.tensor: product for product in _scaled_sums(graph, pinned)}
-    if not sums:
+    scaled_sums = _scaled_sums(graph, pinned)
+    if not scaled_sums:
         return annotated
-    annotator, names = annotated.annotator(), UniqueNames(graph.tensors)
+    annotator = annotated.annotator()
     einsums: dict[str, EinSum] = {}
     for einsum in graph.einsums:
         statements: tuple[EinSum, ...] = (einsum,)
-        product = sums.get(einsum.operands[0].tensor)
-        cheaper = None if product is None else _cheaper(product, einsum, annotator, cost, names)
-        if cheaper is not None:
-            del einsums[einsum.operands[0].tensor]
+        scaled_sum = scaled_sums.get(einsum.output.tensor)
+        cheaper = None if scaled_sum is None else _cheaper(scaled_sum, annotator, cost, names)
+        if scaled_sum is not None and cheaper is not None:
+            del einsums[scaled_sum.product.output.tensor]
             statements = cheaper
         for statement in statements:
             annotator.add(statement)
@@ -55,41 +67,61 @@ def scale_operands(annotated: AnnotatedGraph, cost: CostPredictor, pinned: Colle
     return annotator.graph_of(einsums.values(), graph.outputs)
 
 
-def _scaled_sums(graph: EinGraph, pinned: Collection[str]) -> Iterator[EinSum]:
-    """The sums of products that one EinSum alone reads, which multiplies them by a constant."""
+def _scaled_sums(graph: EinGraph, pinned: Collection[str]) -> Mapping[str, _ScaledSum]:
+    """The sums of products that are only scaled, by the names of what they are scaled to."""
     readers = graph.count_readers()
-    sums = {
+    products = {
         einsum.output.tensor: einsum
         for einsum in graph.einsums
-        if einsum.aggregate == "sum"
-        and einsum.join == PRODUCT
-        and readers[einsum.output.tensor] == 1
-        and not einsum.promoted
+        if readers[einsum.output.tensor] == 1
         and einsum.output.tensor not in {*pinned, *graph.outputs}
-        and {graph.tensors[read.tensor].dtype for read in (einsum.output, *einsum.operands)} <= _REAL_DTYPES
+        and _is_sum_of_products(graph, einsum)
     }
+    read = Counter(_operands(product) for product in graph.einsums if _is_sum_of_products(graph, product))
+    scaled_sums = {}
     for reader in graph.einsums:
-        product = sums.get(reader.operands[0].tensor)
-        if product is not None and reader.output.tensor not in pinned and _is_scaling(graph, reader):
-            yield product
+        product = products.get(reader.operands[0].tensor)
+        # Sums that read the same may be the same, which is then computed once.
+        if product is None or reader.output.tensor in pinned or read[_operands(product)] > 1:
+            continue
+        factor = _factor(graph, reader)
+        if factor is not None:
+            scaled_sums[reader.output.tensor] = _ScaledSum(product, reader, factor)
+    return scaled_sums
 
 
-def _is_scaling(graph: EinGraph, einsum: EinSum) -> bool:
-    """Whether an EinSum multiplies all values of its operand by a constant that is not larger than 1."""
-    if len(einsum.operands) != 1 or einsum.aggregate is not None or einsum.promoted or not einsum.is_rewritable:
-        return False
-    if einsum.operands[0].labels != einsum.output.labels:
-        return False
+def _is_sum_of_products(graph: EinGraph, einsum: EinSum) -> bool:
+    """Whether an EinSum sums products of two operands, all numbers of one dtype."""
+    dtypes = {graph.tensors[read.tensor].dtype for read in (einsum.output, *einsum.operands)}
+    is_sum = einsum.aggregate == "sum" and einsum.join == PRODUCT and not einsum.promoted
+    return is_sum and len(dtypes) == 1 and dtypes <= _LEAST_FACTORS.keys()
+
+
+def _operands(einsum: EinSum) -> tuple[str, ...]:
+    return tuple(sorted(operand.tensor for operand in einsum.operands))
+
+
+def _factor(graph: EinGraph, einsum: EinSum) -> float | None:
+    """The constant by which an EinSum multiplies its operand; None if it does something else, or for other constants.
+
+    Only the whole of several constants counts, since one of them may overflow.
+    """
+    is_elementwise = len(einsum.operands) == 1 and einsum.aggregate is None and einsum.is_rewritable
+    if not is_elementwise or einsum.promoted or einsum.operands[0].labels != einsum.output.labels:
+        return None
     chain = chain_in_graph(graph, einsum, least_factors=1)
     if chain is None or chain.operator != "mul" or chain.factors != (Operand(0),):
-        return False
-    return _LEAST_FACTOR <= abs(float(np.real(evaluate(chain.enclosing, (1.0,))))) <= 1
+        return None
+    factor = evaluate(chain.enclosing, (1.0,))
+    least = _LEAST_FACTORS[graph.tensors[einsum.operands[0].tensor].dtype]
+    return float(factor) if np.isrealobj(factor) and least <= abs(factor) <= 1 else None
 
 
 def _cheaper(
-    product: EinSum, reader: EinSum, annotator: GraphAnnotator, cost: CostPredictor, names: UniqueNames
+    scaled_sum: _ScaledSum, annotator: GraphAnnotator, cost: CostPredictor, names: UniqueNames
 ) -> tuple[EinSum, ...] | None:
-    """EinSums that scale an operand of a sum of products, and then compute it; None where that is not cheaper."""
+    """EinSums that scale an operand, and then sum the products; None where that is not cheaper."""
+    product, reader = scaled_sum.product, scaled_sum.reader
     operands = [annotator.tensors[operand.tensor] for operand in product.operands]
     if not all(operand.is_all_finite for operand in operands):
         return None
@@ -98,14 +130,18 @@ def _cheaper(
     before = annotated_subgraph((product, reader), annotator)
     if len(set(operand.labels)) < len(operand.labels) or not cost.is_worth_replacing(before, remaining=2):
         return None
-    scaled = Reference(names.invent(reader.output.tensor), operand.labels)
+    tried = names.copy()
+    scaled = Reference(tried.invent(reader.output.tensor), operand.labels)
     of_scaled = replace(
         product, operands=tuple(scaled if index == position else read for index, read in enumerate(product.operands))
     )
     statements = (
-        EinSum(scaled, (operand,), reader.join, None),
+        EinSum(scaled, (operand,), Call("mul", (Literal(scaled_sum.factor), Operand(0))), None),
         with_operand_computed(replace(reader, join=Operand(0)), reader.operands[0], of_scaled, "sum"),
     )
     after = annotated_subgraph(statements, annotator)
     is_alike = after.tensor(reader.output.tensor).tensor == before.tensor(reader.output.tensor).tensor
-    return statements if is_alike and cost.seconds(after) < _MOST_SHARE * cost.seconds(before) else None
+    if not is_alike or cost.seconds(after) >= _MOST_SHARE * cost.seconds(before):
+        return None
+    names.reserve([scaled.tensor])
+    return statements

@@ -23,6 +23,7 @@ from sparseeinsum.rewrite.predicted_costs import CostPredictor
 from sparseeinsum.rewrite.reassociation import reassociate_products
 from sparseeinsum.rewrite.scaled_products import scale_operands
 from sparseeinsum.rewrite.sparse_selections import select_sparsely
+from sparseeinsum.rewrite.unique_names import UniqueNames
 from sparseeinsum.rewrite.zero_guards import without_zero_guards
 
 
@@ -111,8 +112,10 @@ def rewrite_graph(
             binary = binarise(unguarded, annotator, cost.pair_cost)
         improved = rewrite_algebraically(unguarded, binary, cost, options.pinned, options.equal)
         binary = reassociate_products(improved.graph, improved.binary, cost, pinned)
-        binary = scale_operands(pull_up_sums(binary, cost, pinned), cost, pinned)
-        binary = decide_conditions(mask_sums(binary, cost, pinned), pinned)
+        names = UniqueNames({*bound.tensors, *binary.graph.tensors})  # also those of results that are not computed
+        binary = pull_up_sums(binary, cost, pinned, names)
+        binary = scale_operands(binary, cost, pinned, names)
+        binary = decide_conditions(mask_sums(binary, cost, pinned, names), pinned)
         derivations, unsearched = improved.derivations, improved.unsearched
     # Last, since the stages before look for products and sums as they are written.
     compensated = rewrite_first_matches(compensate(binary, cost), options.successors, cost)

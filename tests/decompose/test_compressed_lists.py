@@ -110,7 +110,8 @@ def test_both_operands_of_a_sparse_product(db: se.Database) -> None:
     db.tensor("A", matrix, layout="A[I, ~j]")
     plan = db.plan("Y[i, k] = sum(A[i, j] * A[k, j])")
     product = db.run(plan)["Y"].to_scipy()
-    np.testing.assert_allclose(product.toarray(), (matrix @ matrix.T).toarray())
+    expected = matrix @ matrix.T
+    assert abs(product - expected).max() <= 1e-12 * abs(expected).max()
     assert compressed_steps(plan)
     assert not reads_entries(plan)
 

@@ -43,6 +43,19 @@ def test_ordering_has_a_price_of_its_own_before_a_product_with_an_array(
     assert [sizes.prices for sizes in compressed] == [prices] * len(ordered)
 
 
+@pytest.mark.parametrize(("collects", "keys", "share"), [(True, "ik", 0.35), (True, "", 0), (False, "ik", 0)])
+def test_rows_are_copied_as_they_are_collected(collects: bool, keys: str, share: float) -> None:
+    model = model_of(PRODUCT, OPERANDS, EMBEDDED)
+    (einsum,) = model.graph.einsums
+    choice = promoting(einsum, keys)
+    cost = model.vertex_cost(einsum, choice)
+    storing = replace(model.storing, collects_rows=collects)
+    collected = storing.with_storing(einsum, choice, Uses(0, is_output=True), cost)
+    size_bytes = cost.tuples * model.sizes.tuple_bytes("C", choice[:2])
+    assert collected.storing == Work(bytes_moved=share * size_bytes)
+    assert collected.seconds == pytest.approx(cost.seconds + collected.storing.seconds(model.constants))
+
+
 def test_a_result_that_nothing_reads_gets_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of(PRODUCT, OPERANDS, EMBEDDED)
     (einsum,) = model.graph.einsums

@@ -252,16 +252,17 @@ class TestWholeProducts:
         of_cube = np.zeros((nodes, 16))
         np.add.at(of_cube, i, entries[:, None] * left[j] * right[k])
         db.tensor("P", left[: nodes // 2])
-        expected = {
-            "tensor_gather_sums": dense @ left,
-            "tensor_sparse_matmul": dense @ left,
-            "tensor_gather_product_sums": of_cube,
-            "tensor_product_numbers": np.min(lengths + start, axis=1),
-            "tensor_product_rows": dense @ dense,
-            "tensor_scaled_dot_rows": dense * (left @ right.T),
-            "tensor_with_numbers": np.tanh(dense * (left @ right.T)),
-            "tensor_masked_product_rows": np.sum((dense @ dense) * dense),
+        results: dict[str, Callable[[], Array]] = {
+            "tensor_gather_sums": lambda: dense @ left,
+            "tensor_sparse_matmul": lambda: dense @ left,
+            "tensor_gather_product_sums": lambda: of_cube,
+            "tensor_product_numbers": lambda: np.min(lengths + start, axis=1),
+            "tensor_product_rows": lambda: dense @ dense,
+            "tensor_scaled_dot_rows": lambda: dense * (left @ right.T),
+            "tensor_with_numbers": lambda: np.tanh(dense * (left @ right.T)),
+            "tensor_masked_product_rows": lambda: np.sum((dense @ dense) * dense),
         }
+        expected = results[function]()
         promoted: dict[str, tuple[str, ...]] = {"tensor_gather_sums": ("i", "j"), "tensor_sparse_matmul": ()}
         pin = {"Y": promoted[function]} if function in promoted else {}
         plan = db.plan(self.PROGRAMS[function], layout="any", pin=pin)
@@ -269,7 +270,7 @@ class TestWholeProducts:
         db.connection.execute("SELECT pg_stat_reset()")
         for _ in range(3):
             result = db.run(plan)["Y"].to_numpy()
-            np.testing.assert_allclose(result, expected[function], rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
         db.connection.execute("SELECT pg_stat_force_next_flush()")
         query = f"SELECT calls FROM pg_stat_user_functions WHERE funcname = '{function}'"
         ((calls,),) = db.connection.execute(query).fetchall()

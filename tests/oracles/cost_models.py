@@ -49,6 +49,11 @@ class DistributedAccounting:
         del size_bytes
         return Work()
 
+    def collecting(self, size_bytes: float) -> Work:
+        """Nothing: the paper does not count what returning results takes."""
+        del size_bytes
+        return Work()
+
     def repartition(self, sizes: RepartitionSizes) -> Work:
         """C_repart = (2 T(P_in u P) - T(P_in) - T(P)) (sizeof tuple C_xfer + C_fixed)."""
         tuples = 2 * sizes.between - sizes.before - sizes.after

@@ -214,9 +214,7 @@ def test_the_busiest_worker_is_priced() -> None:
         alone = CostModel(model.graph, model.statistics, model.evaluations, model.constants)
         (step,) = plan.data.decomposed.steps
         moved = plan.partitioned.moved * 8 * model.constants.transfer_seconds_per_byte
-        cost = alone.vertex_cost(step.einsum, step.choice)
-        collecting = cost.storing.seconds(model.constants)  # by one process
-        expected = 1.6 * (cost.seconds - collecting) + collecting + moved
+        expected = 1.6 * alone.vertex_cost(step.einsum, step.choice).seconds + moved
         assert model.vertex_cost(step.einsum, step.choice).seconds == pytest.approx(expected)
 
 
