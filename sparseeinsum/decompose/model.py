@@ -68,7 +68,7 @@ class CostModel:
         has_handles: Whether functions compute many rows at once, and read operands in memory by handles; if not, they
             compute row by row, and a few kernels read operands as values.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
-        collects_rows: Whether rows of results are copied as they are collected for the user, as a single array is not.
+        collects_rows: As in `StoringCosts`.
         multiplies_sparse: Whether a sparse operand may be multiplied by a single array.
         orders: The order of the tuples of stored tensors, where it is known.
         index_maps: The indices that index maps stand for, by the names of the maps.
@@ -128,8 +128,9 @@ class CostModel:
     def __post_init__(self) -> None:
         """Make the parts of the model."""
         sizes = GraphSizes(self.graph, self.statistics, self.of_numbers)
-        engine = self.memory, self.accounting, self.constants, self.chains_arrays, self.collects_rows
-        storing = StoringCosts(sizes, *engine)
+        storing = StoringCosts(
+            sizes, self.memory, self.accounting, self.constants, self.chains_arrays, self.collects_rows
+        )
         read_again = [einsum.output.tensor for einsum in self.graph.einsums if self._uses(einsum).total > 1]
         in_one_row = frozenset(filter(storing.fits_into_row, read_again if self.chains_arrays else ()))
         kept, in_memory = (self.staying, self.kept_bytes), (self.has_handles, self.keeps_arrays)

@@ -21,7 +21,8 @@ class StoringCosts:
         accounting: Counts the work that the engine does.
         constants: Seconds of elementary work.
         chains_arrays: Whether EinSums over single arrays are computed together in one row.
-        collects_rows: Whether rows of results are copied as they are collected for the user, as a single array is not.
+        collects_rows: Whether rows of results are copied as they are collected for the user, as a single array is not
+            that one call computes.
     """
 
     sizes: GraphSizes

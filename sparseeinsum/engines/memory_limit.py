@@ -150,7 +150,7 @@ class MemoryGuard:
             _check_room(plan, sizes, self._returned)
         if plan.options.memory_limit is None or self._set_limit is not None:
             return
-        in_use = self._in_use
+        in_use = self._in_use  # which is measured before the first statement, though a later plan may set the limit
         # Without a limit, the database would run with all its threads, each of which needs memory.
         thread_ratio = max(self._engine.threads() / plan.threads, 1)
         if sizes.all_bytes * thread_ratio + returned > _LITTLE * plan.options.memory_limit:
@@ -160,7 +160,7 @@ class MemoryGuard:
 
     @cached_property
     def _in_use(self) -> int:
-        """The bytes that the database used before the statements of a run that has a limit."""
+        """The bytes that the database used when this was asked first: before the statements of the run."""
         return self._engine.memory_in_use()
 
     def make_room(self, plan: ProgramPlan, computed: Collection[str]) -> None:

@@ -102,5 +102,6 @@ def tables_of_rest(plan: ProgramPlan, computed: Set[str], delivered: Set[str]) -
     """
     rest = plan.decomposed.graph.without(computed, delivered)
     read = {operand.tensor for einsum in rest.einsums for operand in einsum.operands}
-    stored = {table_by_name(plan.inputs[name].stored, plan.dialect.name).name for name in read & plan.inputs.keys()}
+    inputs = [plan.inputs[name].stored for name in read & plan.inputs.keys()]
+    stored = {table_by_name(tensor, plan.dialect.name).name for tensor in inputs if not tensor.is_generated}
     return stored | {plan.statements.table_of(name)[0].name for name in read & computed}

@@ -88,7 +88,8 @@ class _MaskSearch:
         before = annotated_subgraph([self.einsum, *self._readers()], self.annotated)
         if not self.cost.is_worth_replacing(before):
             return None
-        mask_name, name = names.invent(self.einsum.output.tensor), names.invent(self.einsum.output.tensor)
+        tried = names.copy()
+        mask_name, name = tried.invent(self.einsum.output.tensor), tried.invent(self.einsum.output.tensor)
         candidates = list(self._masked_sums(mask, mask_name, name))
         subgraphs = [annotated_subgraph([*candidate, *self._readers()], self.annotated) for candidate in candidates]
         priced = [
@@ -97,7 +98,10 @@ class _MaskSearch:
             if self._is_exact(subgraph)
         ]
         seconds, cheapest = min(priced, key=lambda pair: pair[0], default=(math.inf, None))
-        return cheapest if seconds < _MOST_SHARE * self.cost.seconds(before) else None
+        if seconds >= _MOST_SHARE * self.cost.seconds(before):
+            return None
+        names.reserve([mask_name, name])
+        return cheapest
 
     def _is_sparse(self, mask: Reference) -> bool:
         """Whether a sum at the entries of a mask computes at most _MOST_SHARE of the products."""

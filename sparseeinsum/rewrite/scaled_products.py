@@ -1,4 +1,4 @@
-"""Rewriting: operand scaling: a sum of products that is multiplied by a constant multiplies an operand instead.
+"""Rewriting: operand scaling: where a constant multiplies a sum of products, it multiplies one of their operands.
 
 sum[d](Q[q, d] * K[t, d]) / 8 writes all sums, and then all of them again. With S[q, d] = 0.125 * Q[q, d], sum(S * K) is
 one product of matrices.
@@ -30,7 +30,7 @@ _LEAST_FACTORS = {"float64": 2.0**-32, "float32": 2.0**-16}
 class _ScaledSum:
     """A sum of products of two operands, and the EinSum that alone reads it and multiplies it by a factor."""
 
-    product: EinSum
+    sum_of_products: EinSum
     reader: EinSum
     factor: float
 
@@ -40,7 +40,8 @@ def scale_operands(
 ) -> AnnotatedGraph:
     """Scale an operand in place of a sum of products that is only multiplied by a constant, where that is cheaper.
 
-    All numbers must be finite, and of one inexact dtype. EinSums that are promoted by hand or pinned stay as they are.
+    All numbers must be finite, and all float64 or all float32. EinSums that are promoted by hand or pinned stay as
+    they are.
 
     Args:
         annotated: The EinSums; a run detects values that turn NaN or infinite.
@@ -59,7 +60,7 @@ def scale_operands(
         scaled_sum = scaled_sums.get(einsum.output.tensor)
         cheaper = None if scaled_sum is None else _cheaper(scaled_sum, annotator, cost, names)
         if scaled_sum is not None and cheaper is not None:
-            del einsums[scaled_sum.product.output.tensor]
+            del einsums[scaled_sum.sum_of_products.output.tensor]
             statements = cheaper
         for statement in statements:
             annotator.add(statement)
@@ -70,41 +71,42 @@ def scale_operands(
 def _scaled_sums(graph: EinGraph, pinned: Collection[str]) -> Mapping[str, _ScaledSum]:
     """The sums of products that are only scaled, by the names of what they are scaled to."""
     readers = graph.count_readers()
-    products = {
+    sums = {
         einsum.output.tensor: einsum
         for einsum in graph.einsums
         if readers[einsum.output.tensor] == 1
         and einsum.output.tensor not in {*pinned, *graph.outputs}
         and _is_sum_of_products(graph, einsum)
     }
-    read = Counter(_operands(product) for product in graph.einsums if _is_sum_of_products(graph, product))
+    read = Counter(_operand_names(einsum) for einsum in graph.einsums if _is_sum_of_products(graph, einsum))
     scaled_sums = {}
     for reader in graph.einsums:
-        product = products.get(reader.operands[0].tensor)
-        # Sums that read the same may be the same, which is then computed once.
-        if product is None or reader.output.tensor in pinned or read[_operands(product)] > 1:
+        sum_of_products = sums.get(reader.operands[0].tensor)
+        if sum_of_products is None or reader.output.tensor in pinned:
+            continue
+        if read[_operand_names(sum_of_products)] > 1:  # these may be the same sum, which is computed once for all
             continue
         factor = _factor(graph, reader)
         if factor is not None:
-            scaled_sums[reader.output.tensor] = _ScaledSum(product, reader, factor)
+            scaled_sums[reader.output.tensor] = _ScaledSum(sum_of_products, reader, factor)
     return scaled_sums
 
 
 def _is_sum_of_products(graph: EinGraph, einsum: EinSum) -> bool:
-    """Whether an EinSum sums products of two operands, all numbers of one dtype."""
+    """Whether an EinSum sums products of two operands, all numbers float64 or all float32."""
     dtypes = {graph.tensors[read.tensor].dtype for read in (einsum.output, *einsum.operands)}
     is_sum = einsum.aggregate == "sum" and einsum.join == PRODUCT and not einsum.promoted
     return is_sum and len(dtypes) == 1 and dtypes <= _LEAST_FACTORS.keys()
 
 
-def _operands(einsum: EinSum) -> tuple[str, ...]:
+def _operand_names(einsum: EinSum) -> tuple[str, ...]:
     return tuple(sorted(operand.tensor for operand in einsum.operands))
 
 
 def _factor(graph: EinGraph, einsum: EinSum) -> float | None:
-    """The constant by which an EinSum multiplies its operand; None if it does something else, or for other constants.
+    """The constant by which an EinSum multiplies its operand; None if it does something else.
 
-    Only the whole of several constants counts, since one of them may overflow.
+    None, too, for constants above 1 or below the least factor. Of several constants, their product is returned.
     """
     is_elementwise = len(einsum.operands) == 1 and einsum.aggregate is None and einsum.is_rewritable
     if not is_elementwise or einsum.promoted or einsum.operands[0].labels != einsum.output.labels:
@@ -112,7 +114,8 @@ def _factor(graph: EinGraph, einsum: EinSum) -> float | None:
     chain = chain_in_graph(graph, einsum, least_factors=1)
     if chain is None or chain.operator != "mul" or chain.factors != (Operand(0),):
         return None
-    factor = evaluate(chain.enclosing, (1.0,))
+    # Products of some of the constants may be beyond float64.
+    factor = evaluate(chain.enclosing, (np.ones((), np.longdouble),))
     least = _LEAST_FACTORS[graph.tensors[einsum.operands[0].tensor].dtype]
     return float(factor) if np.isrealobj(factor) and least <= abs(factor) <= 1 else None
 
@@ -121,20 +124,19 @@ def _cheaper(
     scaled_sum: _ScaledSum, annotator: GraphAnnotator, cost: CostPredictor, names: UniqueNames
 ) -> tuple[EinSum, ...] | None:
     """EinSums that scale an operand, and then sum the products; None where that is not cheaper."""
-    product, reader = scaled_sum.product, scaled_sum.reader
-    operands = [annotator.tensors[operand.tensor] for operand in product.operands]
+    sum_of_products, reader = scaled_sum.sum_of_products, scaled_sum.reader
+    operands = [annotator.tensors[operand.tensor] for operand in sum_of_products.operands]
     if not all(operand.is_all_finite for operand in operands):
         return None
     position = min(range(len(operands)), key=lambda index: operands[index].statistics.entries)
-    operand = product.operands[position]
-    before = annotated_subgraph((product, reader), annotator)
+    operand = sum_of_products.operands[position]
+    before = annotated_subgraph((sum_of_products, reader), annotator)
     if len(set(operand.labels)) < len(operand.labels) or not cost.is_worth_replacing(before, remaining=2):
         return None
     tried = names.copy()
     scaled = Reference(tried.invent(reader.output.tensor), operand.labels)
-    of_scaled = replace(
-        product, operands=tuple(scaled if index == position else read for index, read in enumerate(product.operands))
-    )
+    read = tuple(scaled if index == position else other for index, other in enumerate(sum_of_products.operands))
+    of_scaled = replace(sum_of_products, operands=read)
     statements = (
         EinSum(scaled, (operand,), Call("mul", (Literal(scaled_sum.factor), Operand(0))), None),
         with_operand_computed(replace(reader, join=Operand(0)), reader.operands[0], of_scaled, "sum"),

@@ -47,7 +47,7 @@ def test_planned_again_with_the_same_model(database: se.Database, plan: se.Plan)
 
 def test_planned_again_with_wrong_constants(database: se.Database, plan: se.Plan) -> None:
     model = plan.data.alternatives.model
-    constants = replace(model.constants, hashing_seconds_per_tuple=1.0)
+    constants = replace(model.constants, hashing_seconds_per_tuple=1.0)  # the plan hashes, and moves few bytes
     other = replanned(database, plan, replace(model, constants=constants))
     assert other.notation() != plan.notation()
     assert plan.cost < other.cost < 1  # as the right constants have it

@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from cost_models import EMBEDDED, OPERANDS, PRODUCT, model_of, promoting
 
+import sparseeinsum as se
 from sparseeinsum.decompose.compressed_access import OF_VALUES, OrderingPrices, RowOrder, writing_rows
 from sparseeinsum.decompose.cost import RepartitionSizes, Work, slowdown_beyond_cache
 from sparseeinsum.decompose.einsum_kinds import Uses
@@ -54,6 +56,19 @@ def test_rows_are_copied_as_they_are_collected(collects: bool, keys: str, share:
     size_bytes = cost.tuples * model.sizes.tuple_bytes("C", choice[:2])
     assert collected.storing == Work(bytes_moved=share * size_bytes)
     assert collected.seconds == pytest.approx(cost.seconds + collected.storing.seconds(model.constants))
+
+
+@pytest.mark.engines("duckdb", "postgresql")
+def test_products_of_many_matrices_are_collected_as_one_array(db: se.Database) -> None:
+    rng = np.random.default_rng(0)
+    for name in "AB":
+        db.tensor(name, rng.random((32, 256, 256)))
+    text = "Y[b, i, k] = sum(A[b, i, j] * B[b, j, k])"
+    model = db.plan(text, layout="any").data.alternatives.model
+    assert model.collects_rows == (db._engine.dialect_name == "duckdb")
+    if model.collects_rows:
+        assert db.plan(text, layout="any").notation() == [text]
+    assert not db.plan(text, layout="any", workers=4).data.alternatives.model.collects_rows
 
 
 def test_a_result_that_nothing_reads_gets_no_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import sparseeinsum as se
+from sparseeinsum.results import unread_tables
 
 pytestmark = pytest.mark.engines("duckdb", "postgresql")
 
@@ -37,3 +39,17 @@ def test_results_that_nothing_reads_any_more_take_no_space(db: se.Database, prom
         assert bytes_in_use(db) - before < 1.9 * TABLE_BYTES
         extremes = [stream[name].read_all()["val"][0].as_py() for name in ("low", "high")]
     np.testing.assert_allclose(extremes, [x.min(), x.max()])
+
+
+def test_programs_that_read_indices_from_no_table(db: se.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Argmax of a large product reads every index and the next one."""
+    monkeypatch.setattr(unread_tables, "_LARGE_BYTES", 0)
+    a = sp.random_array((3000, 3000), density=1e-3, rng=np.random.default_rng(0)).tocsr()
+    db.tensor("A", a)
+    program = "Y[i, k] = sum(A[i, j] * A[j, k])\nP[i] = argmax[k](Y[i, k])"
+    plan = db.plan(program, outputs=["P"])
+    assert any(tensor.stored.is_generated for tensor in plan.data.inputs.values())
+    assert any(statement.stage is not None for statement in plan.data.statements.for_run)
+    for replan in (True, False):
+        positions = db.run(plan, replan=replan, progress=False)["P"].to_numpy()
+        np.testing.assert_array_equal(positions, np.asarray((a @ a).argmax(axis=1)).ravel())

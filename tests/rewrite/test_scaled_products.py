@@ -96,15 +96,16 @@ def test_dtypes(db: se.Database, dtypes: tuple[str, str], scaled: list[str]) -> 
     check(db, plan, text, arrays, 1e-4 if scaled else 1e-10)
 
 
-@pytest.mark.parametrize("constants", ["* 1e300 * 1e-300 / 8", "* 1e-300 * 1e300 / 8", "/ 3 / 1e-200 * 1e-200"])
+@pytest.mark.parametrize(
+    "constants", ["* 1e300 * 1e-300 / 8", "* 1e-300 * 1e300 / 8", "/ 8 * 1e160 * 1e159 * 1e-160 * 1e-159"]
+)
 def test_no_part_of_the_constant_overflows(db: se.Database, constants: str) -> None:
     arrays = {"Q": Q * 1e-20, "K": K * 1e20}
     for name, array in arrays.items():
         db.tensor(name, array)
     plan = db.plan(f"{ATTENTION} {constants}", layout="any")
     assert [read for read, _ in scalings(plan)] == ["K"]
-    factor = 3 if "3 /" in constants else 8
-    np.testing.assert_allclose(db.run(plan, progress=False)["Y"].to_numpy(), Q @ K.T / factor, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(db.run(plan, progress=False)["Y"].to_numpy(), Q @ K.T / 8, rtol=1e-9, atol=1e-12)
 
 
 def test_names_of_results_that_are_not_computed_stay_theirs(db: se.Database) -> None:
@@ -116,7 +117,7 @@ def test_names_of_results_that_are_not_computed_stay_theirs(db: se.Database) -> 
     text = "Y_1[i, j] = sum(W[i, k] * H[j, k])\nY[i, j] = Y_1[i, j] / 8\nZ[i, j] = X[i, j] * exp(Y[i, j])"
     plan = db.plan(text, outputs=["Z"])
     assert not any(einsum.output.tensor == "Y_1" for einsum in (step.einsum for step in plan.data.decomposed.steps))
-    assert plan.data.rewriting.inlined["Y_1"] in {"Y", "Z"}
+    assert plan.data.rewriting.inlined["Y_1"] == "Y"
     expected = mask.toarray() * np.exp(w @ h.T / 8)
     np.testing.assert_allclose(db.run(plan, progress=False)["Z"].to_numpy(), expected, rtol=1e-9)
 
