@@ -280,7 +280,7 @@ class EmbeddedAccounting:
         return Work(bytes_moved=size_bytes * _STORED_BYTES, operators=1)
 
     def collecting(self, size_bytes: float) -> Work:
-        """All bytes are copied."""
+        """All bytes are copied once, by an operator that runs anyway."""
         return Work(bytes_moved=size_bytes * _COPIED_BYTES)
 
     def repartition(self, sizes: RepartitionSizes) -> Work:

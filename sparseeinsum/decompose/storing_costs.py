@@ -1,5 +1,6 @@
 """Decompose: the cost of tables of results, which results get one, and the cost of collecting results for the user."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sparseeinsum.decompose.choice import LARGEST_ROW_ARRAY, Choice, is_single_array, result_tiles
@@ -39,20 +40,17 @@ class StoringCosts:
         is in memory that the system must provide first. A result that nothing reads is collected for the user.
         """
         if uses.readers == 0:
-            return self._with_collecting(einsum, choice, cost)
+            is_copied = self.collects_rows and not is_single_array(choice)
+            return self._with_work(einsum, choice, cost, self.accounting.collecting) if is_copied else cost
         is_free = self.fits_into_row(einsum.output.tensor) if self.is_in_chain(choice) else uses.total < 2
         if is_free and not self.are_large_arrays(einsum, choice, cost):
             return cost
-        size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
-        return self._with_work(cost, self.accounting.storing(size_bytes))
+        return self._with_work(einsum, choice, cost, self.accounting.storing)
 
-    def _with_collecting(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> VertexCost:
-        if not self.collects_rows or is_single_array(choice):
-            return cost
-        size_bytes = cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice))
-        return self._with_work(cost, self.accounting.collecting(size_bytes))
-
-    def _with_work(self, cost: VertexCost, storing: Work) -> VertexCost:
+    def _with_work(
+        self, einsum: EinSum, choice: Choice, cost: VertexCost, work_of: Callable[[float], Work]
+    ) -> VertexCost:
+        storing = work_of(cost.tuples * self.sizes.tuple_bytes(einsum.output.tensor, result_tiles(einsum, choice)))
         return replace(cost, storing=storing, seconds=cost.seconds + storing.seconds(self.constants))
 
     def are_large_arrays(self, einsum: EinSum, choice: Choice, cost: VertexCost) -> bool:

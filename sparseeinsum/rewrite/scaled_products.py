@@ -28,10 +28,9 @@ _LEAST_FACTORS = {"float64": 2.0**-32, "float32": 2.0**-16}
 
 @dataclass(frozen=True, slots=True)
 class _ScaledSum:
-    """A sum of products of two operands, and the EinSum that alone reads it and multiplies it by a factor."""
+    """A sum of products of two operands, and the factor by which the EinSum multiplies it that alone reads it."""
 
     sum_of_products: EinSum
-    reader: EinSum
     factor: float
 
 
@@ -58,9 +57,9 @@ def scale_operands(
     for einsum in graph.einsums:
         statements: tuple[EinSum, ...] = (einsum,)
         scaled_sum = scaled_sums.get(einsum.output.tensor)
-        cheaper = None if scaled_sum is None else _cheaper(scaled_sum, annotator, cost, names)
-        if scaled_sum is not None and cheaper is not None:
-            del einsums[scaled_sum.sum_of_products.output.tensor]
+        cheaper = None if scaled_sum is None else _cheaper(scaled_sum, einsum, annotator, cost, names)
+        if cheaper is not None:
+            del einsums[einsum.operands[0].tensor]
             statements = cheaper
         for statement in statements:
             annotator.add(statement)
@@ -70,25 +69,16 @@ def scale_operands(
 
 def _scaled_sums(graph: EinGraph, pinned: Collection[str]) -> Mapping[str, _ScaledSum]:
     """The sums of products that are only scaled, by the names of what they are scaled to."""
-    readers = graph.count_readers()
-    sums = {
-        einsum.output.tensor: einsum
-        for einsum in graph.einsums
-        if readers[einsum.output.tensor] == 1
-        and einsum.output.tensor not in {*pinned, *graph.outputs}
-        and _is_sum_of_products(graph, einsum)
-    }
-    read = Counter(_operand_names(einsum) for einsum in graph.einsums if _is_sum_of_products(graph, einsum))
+    sums = {einsum.output.tensor: einsum for einsum in graph.einsums if _is_sum_of_products(graph, einsum)}
+    read, readers, kept = Counter(map(_operand_names, sums.values())), graph.count_readers(), {*pinned, *graph.outputs}
+    # Sums that read the same may be the same sum, which is computed once for all.
+    free = {name for name in sums.keys() - kept if readers[name] == 1 and read[_operand_names(sums[name])] == 1}
     scaled_sums = {}
     for reader in graph.einsums:
-        sum_of_products = sums.get(reader.operands[0].tensor)
-        if sum_of_products is None or reader.output.tensor in pinned:
-            continue
-        if read[_operand_names(sum_of_products)] > 1:  # these may be the same sum, which is computed once for all
-            continue
-        factor = _factor(graph, reader)
+        name = reader.operands[0].tensor
+        factor = _factor(graph, reader) if name in free and reader.output.tensor not in pinned else None
         if factor is not None:
-            scaled_sums[reader.output.tensor] = _ScaledSum(sum_of_products, reader, factor)
+            scaled_sums[reader.output.tensor] = _ScaledSum(sums[name], factor)
     return scaled_sums
 
 
@@ -121,10 +111,10 @@ def _factor(graph: EinGraph, einsum: EinSum) -> float | None:
 
 
 def _cheaper(
-    scaled_sum: _ScaledSum, annotator: GraphAnnotator, cost: CostPredictor, names: UniqueNames
+    scaled_sum: _ScaledSum, reader: EinSum, annotator: GraphAnnotator, cost: CostPredictor, names: UniqueNames
 ) -> tuple[EinSum, ...] | None:
-    """EinSums that scale an operand, and then sum the products; None where that is not cheaper."""
-    sum_of_products, reader = scaled_sum.sum_of_products, scaled_sum.reader
+    """EinSums that scale an operand, and then sum the products as `reader` has them; None where not cheaper."""
+    sum_of_products = scaled_sum.sum_of_products
     operands = [annotator.tensors[operand.tensor] for operand in sum_of_products.operands]
     if not all(operand.is_all_finite for operand in operands):
         return None
